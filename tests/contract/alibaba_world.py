@@ -31,7 +31,7 @@ from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, In
 from costguard.domain.signals import SignalName
 from costguard.ports import Target
 from costguard.providers.alibaba.compute.executor import AlibabaExecutor
-from costguard.providers.alibaba.compute.instance_types import TypeCatalogue
+from costguard.providers.alibaba.compute.instance_types import AlibabaTypes
 from costguard.providers.alibaba.compute.metrics import AlibabaSignals
 from costguard.providers.alibaba.compute.source import AlibabaInventory
 from costguard.providers.alibaba.core.session import RATES, AlibabaSession
@@ -122,7 +122,7 @@ class AlibabaStandIn:
         self.world = Clouds(far, NOW)
         self.emulator = AlibabaEmulator(WorldDoor(self.world, self.clock))
         self.relay = Relay(self.emulator.url)
-        self.catalogue = TypeCatalogue()
+        self.catalogue = AlibabaTypes()
 
     def reset(self) -> str:
         """Nothing goes wrong, nothing was asked; an account that nobody used."""

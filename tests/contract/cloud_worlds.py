@@ -23,7 +23,7 @@ from tests.contract.aws_stand_in import (
 from costguard.domain.refs import Shard
 from costguard.ports import ActionExecutor, InventorySource, Target
 from costguard.providers.aws.compute.executor import AwsExecutor
-from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.instance_types import AwsTypes
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import AwsSession
 
@@ -84,7 +84,7 @@ class AwsWorld:
         self.shard = Shard("aws", account, "us-east-1")
         self.session = AwsSession(endpoint_url=stand_in.url, pacer=patient_pacer())
         self.acting = self.session.acting()
-        self.inventory = AwsInventory(self.session, catalogue=TypeCatalogue())
+        self.inventory = AwsInventory(self.session, catalogue=AwsTypes())
         self.executor = AwsExecutor(self.acting)
         self.ec2 = self.client("ec2")
 

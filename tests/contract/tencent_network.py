@@ -20,7 +20,7 @@ from costguard.domain.network import Hop, NetworkInventory
 from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Instance
 from costguard.providers.kit.iam.purposes import Purpose
-from costguard.providers.tencent.compute.instance_types import TypeCatalogue
+from costguard.providers.tencent.compute.instance_types import TencentTypes
 from costguard.providers.tencent.compute.source import TencentInventory
 from costguard.providers.tencent.core.products import PAGES
 from costguard.providers.tencent.core.session import TencentSession
@@ -48,7 +48,7 @@ class TencentNetworkRig(NetworkRig):
         super().__init__(network_fleet(self.cloud, START))
         self.emulator = opened.enter_context(TencentEmulator(self.door))
         self._opened = opened
-        self._catalogue = TypeCatalogue()
+        self._catalogue = TencentTypes()
         self._sessions = self._made(PAGES)
         self._small = self._made({name: replace(paging, most=1) for name, paging in PAGES.items()})
         self._in_use = self._sessions

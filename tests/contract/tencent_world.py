@@ -35,7 +35,7 @@ from costguard.ports import Target
 from costguard.providers.kit.core.credentials import Keys
 from costguard.providers.kit.core.pacing import Pacer
 from costguard.providers.tencent.compute.executor import TencentExecutor
-from costguard.providers.tencent.compute.instance_types import TypeCatalogue
+from costguard.providers.tencent.compute.instance_types import TencentTypes
 from costguard.providers.tencent.compute.metrics import TencentSignals
 from costguard.providers.tencent.compute.source import TencentInventory
 from costguard.providers.tencent.core.session import RATES, TencentSession
@@ -144,7 +144,7 @@ class TencentWorld:
         self.session = TencentSession(keys=keys, endpoint=url, pacer=patient_pacer(), now=self.clock.now)
         self.acting = self.session.acting()
         self._sessions += [self.session, self.acting]
-        self.inventory = TencentInventory(self.session, catalogue=TypeCatalogue())
+        self.inventory = TencentInventory(self.session, catalogue=TencentTypes())
         self.executor = TencentExecutor(self.acting)
         self.signals = TencentSignals(self.session, frozenset(SignalName))
 

@@ -23,7 +23,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind
 from costguard.ports import Target
 from costguard.providers.aws.compute.executor import AwsExecutor
-from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.instance_types import AwsTypes
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.iam.permissions import policy_document
@@ -100,7 +100,7 @@ def test_the_reading_policy_covers_everything_a_scan_calls(world: AwsWorld) -> N
     world.keep_address(native_id)
 
     with session_with(world, policy_document(READING)) as session:
-        inventory = AwsInventory(session, catalogue=TypeCatalogue())
+        inventory = AwsInventory(session, catalogue=AwsTypes())
         found = inventory.discover(Target("aws"))
         read = inventory.read(world.shard)
         details = inventory.details([one.ref for one in read.instances])
@@ -117,7 +117,7 @@ def test_without_a_policy_the_listing_is_a_denied_gap(world: AwsWorld) -> None:
     world.launch()
 
     with session_with(world, policy_document([Feature.METRICS])) as session:
-        inventory = AwsInventory(session, catalogue=TypeCatalogue())
+        inventory = AwsInventory(session, catalogue=AwsTypes())
         inventory.discover(Target("aws", regions=(world.shard.region,)))
         read = inventory.read(world.shard)
 

@@ -17,7 +17,7 @@ from costguard.domain.errors import AccessDeniedError, InvalidInputError, Refuse
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Billing, GapKind, Instance, Keeper, ManagedBy
 from costguard.ports import Discovery, Target
-from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.instance_types import AwsTypes
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.accounts import ALWAYS_ON
 from costguard.providers.aws.core.session import AwsSession
@@ -564,7 +564,7 @@ def test_an_inventory_of_its_own_catalogue_shares_nothing(world: AwsWorld) -> No
     world.launch()
     discover(world)
     world.inventory.read(world.shard)
-    another = AwsInventory(world.session, catalogue=TypeCatalogue())
+    another = AwsInventory(world.session, catalogue=AwsTypes())
 
     another.read(world.shard)
 

@@ -32,7 +32,7 @@ from costguard.domain.resources import GapKind
 from costguard.ports import Target
 from costguard.providers.kit.core.credentials import Keys
 from costguard.providers.kit.core.gaps import DEADLINE
-from costguard.providers.tencent.compute.instance_types import TypeCatalogue
+from costguard.providers.tencent.compute.instance_types import TencentTypes
 from costguard.providers.tencent.compute.source import TencentInventory
 from costguard.providers.tencent.core.session import TencentSession
 
@@ -118,7 +118,7 @@ def test_a_wrong_secret_is_no_access(stage: Stage) -> None:
 
 def test_the_members_of_an_organisation_are_entered_by_their_role(stage: Stage) -> None:
     session = stage.session()
-    inventory = TencentInventory(session, catalogue=TypeCatalogue())
+    inventory = TencentInventory(session, catalogue=TencentTypes())
     found = inventory.discover(organisation())
     assert [shard.account for shard in found.shards] == sorted([TENCENT_ACCOUNT, MEMBER])
     assert (found.gaps, found.closed_accounts) == ((), ())

@@ -38,7 +38,7 @@ from costguard.providers.alibaba.compute.executor import AlibabaExecutor
 from costguard.providers.alibaba.compute.source import AlibabaInventory
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.aws.compute.executor import AwsExecutor
-from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.instance_types import AwsTypes
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.tencent.compute.executor import TencentExecutor
 from costguard.providers.tencent.compute.source import TencentInventory
@@ -74,7 +74,7 @@ def test_on_aws_the_files_are_enough_to_scan_and_to_act(aws: AwsWorld) -> None:
     files = allowing(together(*(document("aws", name) for name in ("scan-idle_gpu", "act-idle_gpu"))))
 
     with session_with(aws, files, may_change=True) as session:
-        inventory = AwsInventory(session, catalogue=TypeCatalogue())
+        inventory = AwsInventory(session, catalogue=AwsTypes())
         found = inventory.discover(Target("aws"))
         read = inventory.read(aws.shard)
         details = inventory.details([one.ref for one in read.instances])

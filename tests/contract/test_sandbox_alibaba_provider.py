@@ -34,7 +34,7 @@ from costguard.providers.alibaba.billing.prices import AlibabaPrices
 from costguard.providers.alibaba.billing.source import AlibabaSpend
 from costguard.providers.alibaba.compute.audit_log import AlibabaAuditLog
 from costguard.providers.alibaba.compute.executor import AlibabaExecutor
-from costguard.providers.alibaba.compute.instance_types import TypeCatalogue
+from costguard.providers.alibaba.compute.instance_types import AlibabaTypes
 from costguard.providers.alibaba.compute.metrics import AlibabaSignals
 from costguard.providers.alibaba.compute.source import AlibabaInventory
 from costguard.providers.alibaba.core.session import AlibabaSession
@@ -83,7 +83,7 @@ class Stage:
         )
         self.acting = self.session.acting()
         self.shard = Shard(cloud, ALIBABA_ACCOUNT, HANGZHOU)
-        self.inventory = AlibabaInventory(self.session, catalogue=TypeCatalogue())
+        self.inventory = AlibabaInventory(self.session, catalogue=AlibabaTypes())
 
     def close(self) -> None:
         self.session.close()

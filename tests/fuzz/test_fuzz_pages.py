@@ -39,7 +39,7 @@ from costguard.planning.exempt import exemption
 from costguard.planning.rails import world_rail
 from costguard.ports import Target
 from costguard.providers.aws.compute.executor import AwsExecutor
-from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.instance_types import AwsTypes
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import RATES, AwsSession
 from costguard.providers.kit.core.pacing import Pacer
@@ -188,7 +188,7 @@ class Canned(AwsSession):
 
 
 def read(changed: Mapping[str, Any]) -> Inventory:
-    found = attempt("pages", lambda: AwsInventory(Canned(changed), catalogue=TypeCatalogue()).read(SHARD))
+    found = attempt("pages", lambda: AwsInventory(Canned(changed), catalogue=AwsTypes()).read(SHARD))
     assert found is not None
     for gap in found.gaps:
         gap.detail.encode()
@@ -419,7 +419,7 @@ REFS = [b.ref(each["InstanceId"]) for each in ELEMENTS[:4]]
 def test_damaged_details_are_an_error_or_say_no_less_than_the_truth(case: tuple[str, Mutated]) -> None:
     """Volumes, snapshots and protections: none lost, none made up, for any machine whose own answer was whole."""
     operation, damaged = case
-    inventory = AwsInventory(Canned({operation: damaged.document}), catalogue=TypeCatalogue())
+    inventory = AwsInventory(Canned({operation: damaged.document}), catalogue=AwsTypes())
     details = attempt("details", lambda: inventory.details(REFS), ProviderError)
     for ref, detail in (details or {}).items():
         assert ref in REFS

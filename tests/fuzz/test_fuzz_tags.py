@@ -17,7 +17,7 @@ from costguard.guards.rules.common import Protection, Selector
 from costguard.planning.exempt import exemption
 from costguard.policy.model.ownership import owner_name
 from costguard.policy.model.protection import protected_by_tag
-from costguard.providers.aws.compute.managed import keeper_of
+from costguard.providers.aws.compute.instances import keeper_of
 
 SHIPPED = Protection()
 POLICY = b.policy()

@@ -27,6 +27,14 @@ _EMPTY_BELIEVED = Edit(
     f"{_ALIBABA}.compute.source", "        if not reading.seen and not reading.gaps:\n", "        if False:\n"
 )
 
+_FAILURE_PASSED_OVER = Edit(
+    "costguard.providers.kit.compute.source",
+    "                    self._take(reading, page)\n        except ProviderError as err:\n"
+    "            self._require_open(reading, err)\n"
+    '            reading.gaps.append(self._gap(shard, "inventory", err))\n',
+    "                    self._take(reading, page)\n        except ProviderError:\n            pass\n",
+)
+
 _STOPPING = (
     Bug(
         "aws-force",
@@ -122,52 +130,32 @@ _READING = (
         (_EMPTY_BELIEVED,),
     ),
     *(
-        Bug(
-            f"{cloud}-failed-list-is-short",
-            (3,),
-            (
-                Edit(
-                    f"costguard.providers.{cloud}.compute.source",
-                    f"                    reading.take(page)\n        except ProviderError as err:\n{closed}"
-                    '            reading.gaps.append(errors.gap(shard, "inventory", err))\n',
-                    "                    reading.take(page)\n        except ProviderError:\n            pass\n",
-                ),
-                *behind,
-            ),
-        )
-        for cloud, closed, behind in (
-            (
-                "aws",
-                "            if not reading.seen:\n                require_open(self._session, shard, err)\n",
-                (),
-            ),
-            ("alibaba", "", (_EMPTY_BELIEVED,)),  # a dry run stands behind it
-            ("tencent", "", ()),
+        Bug(f"{cloud}-failed-list-is-short", (3,), (_FAILURE_PASSED_OVER, *behind))
+        for cloud, behind in (
+            ("aws", ()),
+            ("alibaba", (_EMPTY_BELIEVED,)),  # a dry run stands behind it
+            ("tencent", ()),
         )
     ),
     Bug(
         "aws-first-volume-only",
         (4,),
-        (Edit(f"{_AWS}.compute.attached", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"),),
+        (Edit(f"{_AWS}.compute.source", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"),),
     ),
     Bug(
         "aws-never-as-a-set",
         (4,),
-        (Edit(f"{_AWS}.compute.attached", "copied_together=1 < len(own) <= COPIED_AT_ONCE", "copied_together=False"),),
+        (Edit(f"{_AWS}.compute.source", "copied_together=1 < len(own) <= COPIED_AT_ONCE", "copied_together=False"),),
     ),
     Bug(
         "alibaba-first-volume-only",
         (4,),
-        (Edit(f"{_ALIBABA}.compute.attached", "for disk in disks if not _is_local(disk))", "for disk in disks[:1])"),),
+        (Edit(f"{_ALIBABA}.compute.source", "for disk in disks if not _is_local(disk))", "for disk in disks[:1])"),),
     ),
     Bug(
         "tencent-first-volume-only",
         (4,),
-        (
-            Edit(
-                f"{_TENCENT}.compute.attached", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"
-            ),
-        ),
+        (Edit(f"{_TENCENT}.compute.source", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"),),
     ),
     Bug(
         "tencent-first-page-only",
@@ -178,10 +166,10 @@ _READING = (
                 "                if _is_last(operation, paging, items, seen, total, most):\n",
                 "                if True:\n",
             ),
-            Edit(f"{_TENCENT}.compute.attached", "        if missing:\n", "        if False:\n"),
+            Edit(f"{_TENCENT}.compute.source", "        if missing:\n", "        if False:\n"),
             Edit(
-                f"{_TENCENT}.compute.attached",
-                "    for batch in _batches(sorted(unseen), _IDS):\n",
+                f"{_TENCENT}.compute.source",
+                "    for batch in batched(sorted(unseen), _IDS):\n",
                 "    for batch in ():\n",
             ),
         ),
@@ -189,14 +177,14 @@ _READING = (
     Bug(
         "aws-protections-not-asked",
         (12,),
-        (Edit(f"{_AWS}.compute.attached", "        if value:\n", "        if False:\n"),),
+        (Edit(f"{_AWS}.compute.source", "        if value:\n", "        if False:\n"),),
     ),
     Bug(
         "aws-pending-copy-is-complete",
         (4,),
         (
             Edit(
-                f"{_AWS}.compute.attached",
+                f"{_AWS}.compute.source",
                 'text(item, "State"), SnapshotState.PENDING)',
                 'text(item, "State"), SnapshotState.COMPLETED)',
             ),
@@ -207,7 +195,7 @@ _READING = (
         (4,),
         (
             Edit(
-                f"{_TENCENT}.compute.attached",
+                f"{_TENCENT}.compute.source",
                 'complete = state == "NORMAL" and whole(item, "Percent") == 100',
                 "complete = True",
             ),

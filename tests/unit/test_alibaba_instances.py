@@ -11,8 +11,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState, Keeper, ManagedBy
 from costguard.providers.alibaba.compute.instance_types import facts_of, may_carry_accelerator, unread_facts
-from costguard.providers.alibaba.compute.instances import elastic_address, secondary_interfaces, to_instance
-from costguard.providers.alibaba.compute.managed import keeper_of
+from costguard.providers.alibaba.compute.instances import elastic_address, keeper_of, secondary_interfaces, to_instance
 from costguard.providers.alibaba.core.fields import flattened, items_in, json_list, time_of
 from costguard.providers.alibaba.core.products import host_of, is_region
 

@@ -10,9 +10,9 @@ import pytest
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState, Keeper, ManagedBy
 from costguard.providers.aws.compute.commitments import covered_by
-from costguard.providers.aws.compute.instance_types import TypeFacts, facts_of, may_carry_accelerator, unread_facts
-from costguard.providers.aws.compute.instances import to_instance, volume_ids, volumes_deleted_with
-from costguard.providers.aws.compute.managed import keeper_of
+from costguard.providers.aws.compute.instance_types import facts_of, may_carry_accelerator, unread_facts
+from costguard.providers.aws.compute.instances import keeper_of, to_instance, volume_ids, volumes_deleted_with
+from costguard.providers.kit.compute.source import TypeFacts
 
 SHARD = Shard("aws", "111122223333", "us-east-1")
 T4 = Accelerator(AcceleratorKind.NVIDIA_GPU, "T4", 1)

@@ -6,7 +6,7 @@ import botocore.session
 import pytest
 
 from cloudstand.wire.authority import Authority, Wish
-from costguard.providers.aws.compute.managed import CONTROLLER_KEYS, CONTROLLER_VALUES, keeper_of
+from costguard.providers.aws.compute.instances import CONTROLLER_KEYS, CONTROLLER_VALUES, keeper_of
 from costguard.providers.aws.iam.permissions import OPERATIONS, REACH, permission_for, policy_document
 from costguard.providers.kit.iam.operations import ACTING, READING, Feature
 from costguard.providers.kit.iam.purposes import Purpose

@@ -14,7 +14,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing
 from costguard.ports import Target
 from costguard.providers.aws.compute.executor import AwsExecutor
-from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.instance_types import AwsTypes
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import AwsSession
 
@@ -65,7 +65,7 @@ class Answering(AwsSession):
 
 
 def inventory(**changed: Any) -> AwsInventory:
-    return AwsInventory(Answering(**changed), catalogue=TypeCatalogue())
+    return AwsInventory(Answering(**changed), catalogue=AwsTypes())
 
 
 def test_the_book_describes_one_machine() -> None:

@@ -19,7 +19,7 @@ from costguard.domain.resources import (
     InstanceState,
     SnapshotState,
 )
-from costguard.providers.tencent.compute.attached import read_attached, to_snapshot
+from costguard.providers.tencent.compute.source import read_attached, to_snapshot
 
 SHARD = Shard("tencent", "100012345678", "ap-ashburn")
 

@@ -10,20 +10,19 @@ import pytest
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState, Keeper, ManagedBy
 from costguard.providers.tencent.compute.instance_types import (
-    TypeFacts,
+    CardFacts,
     accelerator_of,
     local_disk_gib,
     may_carry_accelerator,
     type_facts,
     zone_facts,
 )
-from costguard.providers.tencent.compute.instances import attached_disk_ids, to_instance
-from costguard.providers.tencent.compute.managed import keeper_of
+from costguard.providers.tencent.compute.instances import attached_disk_ids, keeper_of, to_instance
 from costguard.providers.tencent.core.fields import moment, parse_moment, tags_of
 
 SHARD = Shard("tencent", "100012345678", "ap-singapore")
 T4 = Accelerator(AcceleratorKind.NVIDIA_GPU, "T4", 1)
-PLAIN = TypeFacts(cards=1, model="", card_memory_gib=None, fpgas=0, has_local_disks=False)
+PLAIN = CardFacts(cards=1, model="", card_memory_gib=None, fpgas=0, has_local_disks=False)
 
 
 def described(**more: Any) -> dict[str, Any]:
@@ -280,9 +279,9 @@ def test_without_its_own_word_the_type_tells() -> None:
     """Real bodies of 2022 to 2024 have no GPUInfo at all."""
     old = described()
     del old["GPUInfo"]
-    facts = TypeFacts(cards=2, model="NVIDIA V100", card_memory_gib=32, fpgas=0, has_local_disks=False)
+    facts = CardFacts(cards=2, model="NVIDIA V100", card_memory_gib=32, fpgas=0, has_local_disks=False)
     assert accelerator_of(old, facts) == Accelerator(AcceleratorKind.NVIDIA_GPU, "V100", 2, 32)
-    assert accelerator_of(old, TypeFacts(0, "", None, 0, has_local_disks=False)) is None
+    assert accelerator_of(old, CardFacts(0, "", None, 0, has_local_disks=False)) is None
 
 
 def test_without_any_word_the_family_name_shows_an_accelerator_nobody_can_measure() -> None:
@@ -325,7 +324,7 @@ def test_a_masked_card_is_what_its_family_is_named_for(name: str, model: str, ki
     ],
 )
 def test_a_card_has_the_name_that_tells_whose_it_is(own: dict[str, Any], of_type: str, model: str) -> None:
-    facts = TypeFacts(cards=2, model=of_type, card_memory_gib=48, fpgas=0, has_local_disks=False)
+    facts = CardFacts(cards=2, model=of_type, card_memory_gib=48, fpgas=0, has_local_disks=False)
     found = accelerator_of(described(InstanceType="PNV5b.8XLARGE96", GPUInfo=own), facts)
     assert found == Accelerator(AcceleratorKind.NVIDIA_GPU, model, 2, 48)
 
@@ -358,13 +357,13 @@ LOCAL = {"DiskId": "ldisk-1", "DiskType": "LOCAL_NVME", "DiskSize": 3570}
         ([LOCAL, {**LOCAL, "DiskId": "ldisk-2"}], PLAIN, 7140.0),
         ([{**LOCAL, "DiskSize": 0}], PLAIN, None),
         (None, None, None),
-        (None, TypeFacts(1, "", None, 0, has_local_disks=True), None),
-        (None, TypeFacts(1, "", None, 0, has_local_disks=None), None),
+        (None, CardFacts(1, "", None, 0, has_local_disks=True), None),
+        (None, CardFacts(1, "", None, 0, has_local_disks=None), None),
     ],
     ids=["none", "two", "of no size", "type unknown", "type has some", "type does not say"],
 )
 def test_local_disks_are_present_unless_the_type_says_that_it_has_none(
-    disks: Any, facts: TypeFacts | None, size: float | None
+    disks: Any, facts: CardFacts | None, size: float | None
 ) -> None:
     assert local_disk_gib(described(DataDisks=disks), facts) == size
 
@@ -381,7 +380,7 @@ def test_a_disk_without_an_id_is_no_answer() -> None:
 
 def test_one_type_is_described_by_zone_and_charge_type() -> None:
     entry = {"Gpu": 1, "GpuCount": 0.5, "Fpga": 0, "StorageBlockAmount": 0, "LocalDiskTypeList": []}
-    assert zone_facts([entry, {**entry, "GpuCount": None}]) == TypeFacts(1.0, "", None, 0.0, has_local_disks=False)
+    assert zone_facts([entry, {**entry, "GpuCount": None}]) == CardFacts(1.0, "", None, 0.0, has_local_disks=False)
     assert zone_facts([entry]).cards == 0.5
     assert zone_facts([{**entry, "StorageBlockAmount": 4}]).has_local_disks
     assert zone_facts([{**entry, "LocalDiskTypeList": [{"Required": "REQUIRED"}]}]).has_local_disks
@@ -389,9 +388,9 @@ def test_one_type_is_described_by_zone_and_charge_type() -> None:
 
 
 def test_the_other_api_spells_the_same_otherwise_and_may_leave_out_what_is_new() -> None:
-    assert type_facts([{"GPU": 8, "FPGA": 0}]) == TypeFacts(8.0, "", None, 0.0, has_local_disks=None)
+    assert type_facts([{"GPU": 8, "FPGA": 0}]) == CardFacts(8.0, "", None, 0.0, has_local_disks=None)
     entry = {"GPU": 0, "GpuCount": 0.25, "FPGA": 0, "GpuType": "T4", "GpuMemory": 16.0}
-    assert type_facts([entry]) == TypeFacts(0.25, "T4", 16.0, 0.0, has_local_disks=None)
+    assert type_facts([entry]) == CardFacts(0.25, "T4", 16.0, 0.0, has_local_disks=None)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ TROUBLES: Mapping[Port, frozenset[Fault]] = {
 
 def _aws(keys: tuple[str, str], close_later: Callable[[Callable[[], None]], object]) -> Connect:
     session = AwsSession(endpoint_url=f"http://{ADDRESSES['aws']}", keys=keys, pacer=_pacer(AWS_RATES))
-    acting, types = session.acting(), aws_types.TypeCatalogue()
+    acting, types = session.acting(), aws_types.AwsTypes()
     close_later(session.close)
     close_later(acting.close)
 
@@ -207,7 +207,7 @@ def _aws(keys: tuple[str, str], close_later: Callable[[Callable[[], None]], obje
 def _alibaba(keys: Keys, now: Callable[[], datetime], close_later: Callable[[Callable[[], None]], object]) -> Connect:
     where = f"http://{ADDRESSES['alibaba']}"
     session = AlibabaSession(keys=keys, endpoint=where, now=now, pacer=_pacer(ALIBABA_RATES))
-    acting, types = session.acting(), alibaba_types.TypeCatalogue()
+    acting, types = session.acting(), alibaba_types.AlibabaTypes()
     close_later(session.close)
     close_later(acting.close)
 
@@ -221,7 +221,7 @@ def _alibaba(keys: Keys, now: Callable[[], datetime], close_later: Callable[[Cal
 def _tencent(keys: Keys, now: Callable[[], datetime], close_later: Callable[[Callable[[], None]], object]) -> Connect:
     where = f"http://{ADDRESSES['tencent']}"
     session = TencentSession(keys=keys, endpoint=where, now=now, pacer=_pacer(TENCENT_RATES), pages=_SHORT_PAGES)
-    acting, types = session.acting(), tencent_types.TypeCatalogue()
+    acting, types = session.acting(), tencent_types.TencentTypes()
     close_later(session.close)
     close_later(acting.close)
 

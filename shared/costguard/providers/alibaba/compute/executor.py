@@ -8,13 +8,11 @@ from typing import Any
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.refs import ResourceRef
-from costguard.providers.alibaba.compute.attached import CASE_TAG, DECISION_TAG
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.compute.executor import Executor
-from costguard.providers.kit.compute.keep_tagger import KeepTagger
+from costguard.providers.kit.compute.executor import CASE_TAG, DECISION_TAG, Executor, KeepTagger
 from costguard.providers.kit.core.changes import after_sending, require_instance, require_volume, unfit
 from costguard.providers.kit.core.fields import named, text
 

@@ -1,6 +1,5 @@
-"""What an instance type carries: accelerators, how many, and disks that a stop destroys.
+"""What an instance type carries, by DescribeInstanceTypes: accelerators, how many, and disks that a stop destroys.
 
-Asked of DescribeInstanceTypes, ten types at a time over the life of the process: these facts never change.
 `GPUAmount` counts FPGAs, NPUs and video cards too, and the names of newer cards are masked ("GPU H"), so the kind is
 told from category, card and family together.
 """
@@ -8,17 +7,15 @@ told from category, card and family together.
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind
-from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.kit.compute.source import TypeFacts, TypeFactsCache
+from costguard.providers.kit.core.calls import Lists, listed
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, named, text
 
 _API = "ecs:DescribeInstanceTypes"
-_BATCH = 10  # the most types one request names
 
 # families named for their accelerator; a family that is not here counts by what the cloud says of it
 _GPU = re.compile(r"ecs\.(?:ebm|scc|ebmsc)?(?:gn|vgn|sgn|cgn|hfgn)\d", re.ASCII)
@@ -53,14 +50,6 @@ told, 2 to 48 GB, "all GPUs in the table are vGPU slices")."""
 _SLICE_GIB = re.compile(r"-m(\d{1,3})s?[.-]", re.ASCII)  # ecs.sgn8ia-m2.xlarge, ecs.vgn6i-m4-vws.xlarge
 
 
-@dataclass(frozen=True, slots=True)
-class TypeFacts:
-    """`accelerator` None: it has none. `local_disk_gib` as in `Instance`: None unknown, 0.0 none."""
-
-    accelerator: Accelerator | None
-    local_disk_gib: float | None
-
-
 def may_carry_accelerator(described: Fields) -> bool:
     """Whether an instance says so itself, by its count, its card, or the name of its family."""
     return bool(amount(described, "GPUAmount")) or bool(text(described, "GPUSpec")) or _by_family(described) is not None
@@ -72,10 +61,8 @@ def named_for_accelerator(instance_type: str) -> bool:
 
 
 def unread_facts(instance_type: str) -> TypeFacts:
-    """What to assume of a type that is not described: an accelerator nobody can measure, if its name says so."""
-    if not named_for_accelerator(instance_type):
-        return TypeFacts(None, None)
-    return TypeFacts(Accelerator(AcceleratorKind.OTHER, model="", count=0), None)
+    """What to assume of a type that is not described."""
+    return TypeFacts.unread(accelerated=named_for_accelerator(instance_type))
 
 
 def facts_of(described: Fields) -> TypeFacts:
@@ -141,41 +128,20 @@ def _type_name(described: Fields) -> str:
     return text(described, "InstanceTypeId") or text(described, "InstanceType")
 
 
-@dataclass(slots=True)
-class TypeCatalogue:
-    """Facts of every type met so far, shared by all shards and threads."""
+class AlibabaTypes(TypeFactsCache[TypeFacts]):
+    """Asks for named types. API: ECS DescribeInstanceTypes, 10 a request."""
 
-    _known: dict[str, TypeFacts] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def learn(self, session: AlibabaSession, shard: Shard, instance_types: Iterable[str]) -> frozenset[str]:
-        """Ask for what is not known yet; returns the types the cloud did not describe.
-
-        Raises:
-            ProviderError: the types could not be read.
-
-        API: ECS DescribeInstanceTypes, 10 named types a request.
-        """
-        wanted = sorted(set(instance_types))
-        with self._lock:
-            missing = [name for name in wanted if name not in self._known]
-        for batch in (missing[start : start + _BATCH] for start in range(0, len(missing), _BATCH)):
-            read: dict[str, TypeFacts] = {}
-            for page in session.pages(
-                shard, "ecs", "DescribeInstanceTypes", "InstanceTypes.InstanceType", InstanceTypes=batch
-            ):
-                with as_documented(_API):
-                    read.update((named(item, "InstanceTypeId"), facts_of(item)) for item in page)
-            with self._lock:
-                self._known.update({name: facts for name, facts in read.items() if name in batch})
-        with self._lock:
-            return frozenset(name for name in wanted if name not in self._known)
+    most = 10
 
     def facts(self, instance_type: str) -> TypeFacts:
         """What is known or must be assumed."""
-        with self._lock:
-            return self._known.get(instance_type) or unread_facts(instance_type)
+        return self.known(instance_type) or unread_facts(instance_type)
+
+    def _read(self, session: Lists, shard: Shard, names: Sequence[str]) -> Iterator[tuple[str, TypeFacts]]:
+        with as_documented(_API):
+            for item in listed(session, shard, _API, "InstanceTypes.InstanceType", InstanceTypes=names):
+                yield named(item, "InstanceTypeId"), facts_of(item)
 
 
-CATALOGUE = TypeCatalogue()
+CATALOGUE = AlibabaTypes()
 """The process's own."""

@@ -1,12 +1,13 @@
-"""From an element of DescribeInstances to an `Instance`: pure, apart from any request."""
+"""From an element of DescribeInstances to an `Instance`, and who keeps it: pure, apart from any request."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState
-from costguard.providers.alibaba.compute.managed import keeper_of
+from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState, Keeper, ManagedBy
 from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of, time_of
-from costguard.providers.kit.core.fields import Fields, flag, named, part, text
+from costguard.providers.kit.core.fields import Fields, flag, named, part, tag_value, text
 
 API = "ecs:DescribeInstances"
 TERMINATION_PROTECTION = "termination_protection"
@@ -121,3 +122,45 @@ def secondary_interfaces(described: Fields) -> list[str]:
     """Further network interfaces, which may have elastic addresses that DescribeInstances does not tell."""
     interfaces = structures_in(described, "NetworkInterfaces.NetworkInterface", API)
     return [named(each, "NetworkInterfaceId") for each in interfaces if text(each, "Type") == "Secondary"]
+
+
+# Who keeps an instance: the controllers that give themselves away by tags.
+#
+# An instance of theirs is shown and never touched: they would replace it, or their work would suffer. Tags that begin
+# with `acs:` are set by the cloud's own services only, so one that is not known here counts as a service's.
+
+# tag name or `prefix*` → keeper; the first match wins, so Kubernetes goes before the group it scales with.
+# The name is the tag's value, or what follows the prefix.
+_TAGS: tuple[tuple[str, Keeper], ...] = (
+    ("costguard:component", Keeper.COSTGUARD),
+    ("ack.aliyun.com", Keeper.KUBERNETES),
+    ("ack.alibabacloud.com/*", Keeper.KUBERNETES),
+    ("ack.aliyun.com/*", Keeper.KUBERNETES),
+    ("alibabacloud.com/nodepool-id", Keeper.KUBERNETES),
+    ("kubernetes.io/cluster/*", Keeper.KUBERNETES),
+    ("k8s.io/cluster/*", Keeper.KUBERNETES),
+    ("k8s.io/cluster-autoscaler/*", Keeper.KUBERNETES),
+    ("k8s.io/role/*", Keeper.KUBERNETES),
+    ("k8s.aliyun.com", Keeper.KUBERNETES),
+    ("k8s.aliyun.com/*", Keeper.KUBERNETES),
+    ("karpenter.sh/nodepool", Keeper.KUBERNETES),
+    ("karpenter.sh/*", Keeper.KUBERNETES),
+    ("acs:emr:clusterId", Keeper.CLOUD_SERVICE),
+    ("acs:emr:*", Keeper.CLOUD_SERVICE),
+    ("acs:ehpc:*", Keeper.CLOUD_SERVICE),
+    ("acs:pai:*", Keeper.CLOUD_SERVICE),
+    ("acs:autoscaling:scalingGroupId", Keeper.AUTOSCALING),
+    ("acs:autoscaling:*", Keeper.AUTOSCALING),
+)
+_OF_PEOPLE = ("acs:rm:", "acs:tag:", "acs:ros:")
+"""Set by the cloud for whoever made it: resource group, creator, and the stack of a template."""
+
+
+def keeper_of(tags: Mapping[str, str]) -> ManagedBy | None:
+    """The controller of an instance with these tags, or None."""
+    for pattern, keeper in _TAGS:
+        name = tag_value(pattern, tags)
+        if name is not None:
+            return ManagedBy(keeper, name)
+    unknown = sorted(tag for tag in tags if tag.startswith("acs:") and not tag.startswith(_OF_PEOPLE))
+    return ManagedBy(Keeper.CLOUD_SERVICE, unknown[0]) if unknown else None

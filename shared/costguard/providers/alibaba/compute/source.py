@@ -1,4 +1,4 @@
-"""The inventory of Alibaba Cloud: accounts and regions, instances with accelerators, and a closer look at each.
+"""The inventory of Alibaba Cloud: accounts and regions, instances with accelerators, and what hangs on each.
 
 Permissions: those of `Feature.INVENTORY` in permissions.py, and `MEMBERS` and `ORGANISATION` where used. A list that
 is not permitted may come back empty, without an error: an empty one counts only after a dry run of the same call.
@@ -6,159 +6,255 @@ is not permitted may come back empty, without an error: an empty one counts only
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from costguard.domain.errors import ProviderError
+from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Instance, InstanceDetail, Inventory
+from costguard.domain.resources import Instance, InstanceDetail, Snapshot, SnapshotState, Volume
 from costguard.ports import Discovery, Target
-from costguard.providers.alibaba.compute.attached import addresses_of_cards, read_attached
-from costguard.providers.alibaba.compute.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
-from costguard.providers.alibaba.compute.instances import API, METADATA, secondary_interfaces, to_instance
+from costguard.providers.alibaba.compute.instance_types import CATALOGUE, AlibabaTypes, may_carry_accelerator
+from costguard.providers.alibaba.compute.instances import (
+    API,
+    METADATA,
+    elastic_address,
+    secondary_interfaces,
+    to_instance,
+)
 from costguard.providers.alibaba.core import accounts, errors
-from costguard.providers.alibaba.core.fields import json_list
-from costguard.providers.alibaba.core.paging import prove_permitted
+from costguard.providers.alibaba.core.fields import json_list, needed_time, structures_in, tags_of
+from costguard.providers.alibaba.core.paging import numbered_pages, prove_permitted
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.compute.instances import Described, Reading, batches, by_id
-from costguard.providers.kit.core.fields import Fields, as_documented, named, text
+from costguard.providers.kit.compute.executor import DECISION_TAG
+from costguard.providers.kit.compute.source import CloudInventory, Described, Reading, by_id, type_in
+from costguard.providers.kit.core.calls import listed
+from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
 
 _PAGE = 100  # the most DescribeInstances gives, and the most ids it takes
 _LIST = "Instances.Instance"
-_UNDESCRIBED = "ecs:DescribeInstanceTypes: {} is not described"
+_DISKS, _SNAPSHOTS, _ADDRESSES = "ecs:DescribeDisks", "ecs:DescribeSnapshots", "vpc:DescribeEipAddresses"
+_MOST_DISKS = 100  # of a page by number; an instance has 65 at most
+_SNAPSHOT_STATES = {"accomplished": SnapshotState.COMPLETED, "failed": SnapshotState.FAILED}
+_LOCAL = ("local_", "ephemeral", "elastic_ephemeral")
+"""Disks that a stop or a release destroys, and that cannot be copied."""
+
+_USUAL_LEVEL = "PL1"
+_CARD = "NetworkInterface"  # what an address may be bound to, in the vendor's words
 
 
-class AlibabaInventory:
-    """`InventorySource` for one site of Alibaba Cloud."""
+class AlibabaInventory(CloudInventory[AlibabaSession]):
+    """For one site of Alibaba Cloud. What is released is not listed any more.
 
-    def __init__(self, session: AlibabaSession, *, catalogue: TypeCatalogue = CATALOGUE) -> None:
-        self._session = session
-        self._catalogue = catalogue
+    An empty answer is a gap too, unless a dry run says that asking is permitted; so it is where a closer look misses
+    an instance.
+
+    API: ECS DescribeInstances, 100 a page; DescribeInstanceTypes once for each type a process meets; VPC
+    DescribeEipAddresses where one has further network interfaces. For details DescribeDisks once an instance,
+    DescribeSnapshots once a disk; DescribeEipAddresses once for each further network interface.
+    """
+
+    api = API
+    undescribed = "ecs:DescribeInstanceTypes: {} is not described"
+    _gap = staticmethod(errors.gap)
+
+    def __init__(self, session: AlibabaSession, *, catalogue: AlibabaTypes = CATALOGUE) -> None:
+        super().__init__(session, catalogue)
+        self._facts = catalogue.facts
 
     def discover(self, target: Target) -> Discovery:
         """Accounts and regions of `target`; see `accounts.discover`."""
         return accounts.discover(self._session, target)
 
-    def read(self, shard: Shard) -> Inventory:
-        """Every accelerator instance of the shard; what is released is not listed any more.
+    def _pages(self, shard: Shard) -> Iterator[Sequence[Any]]:
+        return self._session.pages(
+            shard, "ecs", "DescribeInstances", _LIST, MaxResults=_PAGE, AdditionalAttributes=METADATA
+        )
 
-        A failure leaves what was read so far and an inventory gap. An empty answer is one too, unless a dry run says
-        that asking is permitted.
+    def _may_carry(self, item: Fields) -> bool:
+        return may_carry_accelerator(item)
 
-        API: ECS DescribeInstances, 100 a page; DescribeInstanceTypes once for each type a process meets; VPC
-        DescribeEipAddresses where one has further network interfaces.
-        """
-        reading = _Pages(self._session, self._catalogue, shard)
-        try:
-            for page in self._session.pages(
-                shard, "ecs", "DescribeInstances", _LIST, MaxResults=_PAGE, AdditionalAttributes=METADATA
-            ):
-                with as_documented(API):
-                    reading.take(page)
-        except ProviderError as err:
-            reading.gaps.append(errors.gap(shard, "inventory", err))
-        found = _with_further_addresses(self._session, shard, reading)
+    def _candidates(self, described: Iterable[Fields]) -> Sequence[Fields]:
+        return [item for item in described if may_carry_accelerator(item)]
+
+    def _made(self, shard: Shard, item: Fields) -> Instance | None:
+        facts = self._facts(type_in(item))
+        if facts.accelerator is None:
+            return None
+        return to_instance(shard, item, facts.accelerator, facts.local_disk_gib)
+
+    def _note(self, item: Fields) -> Sequence[str]:
+        return secondary_interfaces(item)
+
+    def _completed(self, reading: Reading) -> Sequence[Instance]:
+        found = self._with_further_addresses(reading)
         if not reading.seen and not reading.gaps:
             try:
-                prove_permitted(self._session, shard, "ecs", "DescribeInstances")
+                prove_permitted(self._session, reading.shard, "ecs", "DescribeInstances")
             except ProviderError as err:
-                reading.gaps.append(errors.unproven(shard, err))
-        return Inventory(shard, tuple(found), tuple(reading.gaps), instances_seen=reading.seen)
+                reading.gaps.append(errors.unproven(reading.shard, err))
+        return found
 
-    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
-        """These instances read anew, with volumes, snapshots, kept addresses and protections.
+    def _with_further_addresses(self, reading: Reading) -> Sequence[Instance]:
+        """Where they cannot be read, it is only the network of their instances that is unmeasured."""
+        if not reading.notes:
+            return reading.found
+        addresses: Mapping[str, tuple[str, ...] | None]
+        try:
+            addresses = self._addresses_of_cards(reading.shard, reading.notes)
+        except ProviderError as err:
+            reading.gaps.append(errors.gap(reading.shard, "details", err))
+            addresses = dict.fromkeys(reading.notes)
+        return [
+            replace(each, further_public_ips=addresses[each.ref.native_id]) if each.ref.native_id in addresses else each
+            for each in reading.found
+        ]
 
-        Absent are those that are gone, or whose type was changed to one without accelerator; where one is absent, a
-        dry run has said that asking is permitted.
-
-        Raises:
-            ProviderError: anything that leaves the answer incomplete.
-
-        API: ECS DescribeInstances, DescribeDisks once an instance, DescribeSnapshots once a disk; VPC
-        DescribeEipAddresses once for each further network interface.
-        """
-        details: dict[ResourceRef, InstanceDetail] = {}
-        for shard, ids in batches(refs, _PAGE):
-            with as_documented(API):
-                for detail in self._details(shard, ids):
-                    details[detail.instance.ref] = detail
-        return details
-
-    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
-        """None: DescribeInstances tells DeletionProtection, so `details` leaves nothing unread."""
-        del ref, wanted
-        return ()
-
-    def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
-        described = self._describe(shard, ids)
-        if len(described) < len(ids):
-            prove_permitted(self._session, shard, "ecs", "DescribeInstances")
-        candidates = [item for item in described.values() if may_carry_accelerator(item)]
-        self._catalogue.learn(self._session, shard, map(_type, candidates))
-        instances: list[Instance] = []
-        for item in candidates:
-            facts = self._catalogue.facts(_type(item))
-            if facts.accelerator is not None:
-                instances.append(to_instance(shard, item, facts.accelerator, facts.local_disk_gib))
-        yield from read_attached(self._session, shard, instances, described)
-
-    def _describe(self, shard: Shard, ids: Sequence[str]) -> Described:
+    def _described(self, shard: Shard, ids: Sequence[str]) -> Described:
         # an empty list of ids would be a filter that nothing passes: `json_list` refuses to write one
-        pages = self._session.pages(
+        found = listed(
+            self._session,
             shard,
-            "ecs",
-            "DescribeInstances",
+            API,
             _LIST,
             InstanceIds=json_list(ids),
             MaxResults=_PAGE,
             AdditionalAttributes=METADATA,
         )
-        return by_id(API, (item for page in pages for item in page), ids)
+        described = by_id(API, found, ids)
+        if len(described) < len(ids):
+            prove_permitted(self._session, shard, "ecs", "DescribeInstances")
+        return described
 
+    def _attached(
+        self, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]
+    ) -> Iterator[InstanceDetail]:
+        for instance in instances:
+            native_id = instance.ref.native_id
+            disks = self._disks(shard, native_id)
+            volumes = tuple(_volume(shard, disk) for disk in disks if not _is_local(disk))
+            snapshots = tuple(
+                snapshot for volume in volumes for snapshot in self._snapshots(shard, volume.ref.native_id)
+            )
+            own, cards = elastic_address(described[native_id]), secondary_interfaces(described[native_id])
+            further = [address for card in cards for address in self._of_card(shard, card)]
+            kept = [*([own] if own else []), *(address_id for address_id, _ in further)]
+            yield InstanceDetail(
+                instance=replace(_with_local_disks(instance, disks), further_public_ips=tuple(ip for _, ip in further)),
+                volumes=volumes,
+                snapshots=snapshots,
+                kept_addresses=tuple(
+                    ResourceRef(shard.cloud, shard.account, shard.region, "public_address", each) for each in kept
+                ),
+                protected_by=instance.protected_by,
+            )
 
-class _Pages(Reading):
-    """One pass over the pages of a shard; keeps only instances with accelerators."""
+    def _disks(self, shard: Shard, native_id: str) -> list[Fields]:
+        """Every disk of one instance.
 
-    def __init__(self, session: AlibabaSession, catalogue: TypeCatalogue, shard: Shard) -> None:
-        super().__init__(shard, API, gap=errors.gap, undescribed=_UNDESCRIBED)
-        self._session = session
-        self._catalogue = catalogue
-        self.seen = 0
-        self.cards: dict[str, list[str]] = {}  # further network interfaces, by instance
+        DescribeInstances names no disks, so nothing else tells how many there are: hence paging by number, whose count
+        holds, where by token it is said to mean nothing.
+        """
+        answer = self._session.call(
+            shard, "ecs", "DescribeDisks", InstanceId=native_id, PageNumber=1, PageSize=_MOST_DISKS
+        )
+        with as_documented(_DISKS):
+            found = structures_in(answer, "Disks.Disk", _DISKS)
+            there = [
+                disk for disk in found if text(disk, "InstanceId") == native_id or _is_shared_with(disk, native_id)
+            ]
+            ids = {named(disk, "DiskId") for disk in there}
+            if not (len(ids) == len(found) == whole(answer, "TotalCount")):
+                message = f"{_DISKS}: {native_id} has {whole(answer, 'TotalCount')} disks, of which {len(ids)} came"
+                raise TruncatedReadError(message, operation=_DISKS, code="MissingVolume")
+            if any(text(disk, "Type") == "system" for disk in there):
+                return there
+        prove_permitted(self._session, shard, "ecs", "DescribeDisks")
+        message = f"{_DISKS}: {native_id} came without a system disk, and every instance has one"
+        raise TruncatedReadError(message, operation=_DISKS, code="MissingVolume")
 
-    def take(self, page: Sequence[Fields]) -> None:
-        """One page: count all, keep those that carry an accelerator.
+    def _snapshots(self, shard: Shard, disk_id: str) -> Iterator[Snapshot]:
+        """Every snapshot of one disk; a copied one that names no disk is of none.
+
+        API: ECS DescribeSnapshots, one disk a request.
+        """
+        volume = ResourceRef(shard.cloud, shard.account, shard.region, "volume", disk_id)
+        seen: set[str] = set()
+        with as_documented(_SNAPSHOTS):
+            for item in listed(
+                self._session, shard, _SNAPSHOTS, "Snapshots.Snapshot", DiskId=disk_id, MaxResults=_PAGE
+            ):
+                native_id = named(item, "SnapshotId")
+                if item.get("SourceDiskId") in (None, ""):
+                    continue
+                if named(item, "SourceDiskId") != disk_id:
+                    message = f"{_SNAPSHOTS}: asked about {disk_id}, answered about another disk"
+                    raise TruncatedReadError(message, operation=_SNAPSHOTS, code="Contradiction")
+                if native_id not in seen:
+                    seen.add(native_id)
+                    yield Snapshot(
+                        ref=volume.sibling("snapshot", native_id),
+                        volume=volume,
+                        state=_SNAPSHOT_STATES.get(text(item, "Status"), SnapshotState.PENDING),
+                        started_at=needed_time(item, "CreationTime"),
+                        decision_id=tags_of(item, _SNAPSHOTS).get(DECISION_TAG, ""),
+                    )
+
+    def _of_card(self, shard: Shard, interface: str) -> Iterator[tuple[str, str]]:
+        """Elastic addresses of one further interface, each with its id."""
+        asked = {"AssociatedInstanceType": _CARD, "AssociatedInstanceId": interface, "PageSize": _PAGE}
+        answer = self._session.call(shard, "vpc", "DescribeEipAddresses", **asked)
+        with as_documented(_ADDRESSES):
+            found = structures_in(answer, "EipAddresses.EipAddress", _ADDRESSES)
+            if len(found) != whole(answer, "TotalCount"):
+                message = f"{_ADDRESSES}: {whole(answer, 'TotalCount')} addresses, of which {len(found)} came"
+                raise TruncatedReadError(message, operation=_ADDRESSES, code="MissingAddress")
+            yield from [(named(address, "AllocationId"), named(address, "IpAddress")) for address in found]
+
+    def _addresses_of_cards(self, shard: Shard, cards: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ...]]:
+        """By instance, the elastic addresses of its further interfaces, of which DescribeInstances tells the ids alone.
 
         Raises:
-            TruncatedReadError: an instance described in two ways.
+            ProviderError: they were not read to their end.
+
+        API: VPC DescribeEipAddresses, every address of the region, 100 a page.
         """
-        self.seen += len(page)
-        candidates = [item for item in page if may_carry_accelerator(item)]
-        types = {_type(item) for item in candidates}
-        self.learn(lambda: self._catalogue.learn(self._session, self.shard, types))
-        for item in candidates:
-            facts = self._catalogue.facts(_type(item))
-            if facts.accelerator is not None:
-                self.keep(to_instance(self.shard, item, facts.accelerator, facts.local_disk_gib))
-                if cards := secondary_interfaces(item):
-                    self.cards[named(item, "InstanceId")] = cards
+        by_card: dict[str, list[str]] = {}
+        pages = numbered_pages(self._session, shard, _ADDRESSES, "EipAddresses.EipAddress", "AllocationId", _PAGE)
+        for page in pages:
+            with as_documented(_ADDRESSES):
+                for address in page.values():
+                    if text(address, "InstanceType") == _CARD:
+                        by_card.setdefault(named(address, "InstanceId"), []).append(named(address, "IpAddress"))
+        return {
+            native_id: tuple(ip for card in interfaces for ip in by_card.get(card, ()))
+            for native_id, interfaces in cards.items()
+        }
 
 
-def _with_further_addresses(session: AlibabaSession, shard: Shard, reading: _Pages) -> Sequence[Instance]:
-    """Where they cannot be read, it is only the network of their instances that is unmeasured."""
-    if not reading.cards:
-        return reading.found
-    addresses: Mapping[str, tuple[str, ...] | None]
-    try:
-        addresses = addresses_of_cards(session, shard, reading.cards)
-    except ProviderError as err:
-        reading.gaps.append(errors.gap(shard, "details", err))
-        addresses = dict.fromkeys(reading.cards)
-    return [
-        replace(each, further_public_ips=addresses[each.ref.native_id]) if each.ref.native_id in addresses else each
-        for each in reading.found
-    ]
+def _is_shared_with(disk: Fields, native_id: str) -> bool:
+    attachments = structures_in(disk, "Attachments.Attachment", _DISKS)
+    return any(text(each, "InstanceId") == native_id for each in attachments)
 
 
-def _type(item: Fields) -> str:
-    return text(item, "InstanceType")
+def _is_local(disk: Fields) -> bool:
+    return text(disk, "Category").startswith(_LOCAL)
+
+
+def _with_local_disks(instance: Instance, disks: Sequence[Fields]) -> Instance:
+    """What is attached counts, also where the type was said to have no local disks."""
+    attached = sum(float(whole(disk, "Size")) for disk in disks if _is_local(disk))
+    known = instance.local_disk_gib
+    return instance if known is None or attached <= known else replace(instance, local_disk_gib=attached)
+
+
+def _volume(shard: Shard, disk: Fields) -> Volume:
+    level = text(disk, "PerformanceLevel")
+    category = named(disk, "Category")
+    return Volume(
+        ref=ResourceRef(shard.cloud, shard.account, shard.region, "volume", named(disk, "DiskId")),
+        size_gib=float(whole(disk, "Size")),
+        volume_type=category if level in ("", _USUAL_LEVEL) else f"{category}:{level}",
+        device=text(disk, "Device"),
+        deleted_with_instance=flag(disk, "DeleteWithInstance"),
+    )

@@ -7,10 +7,8 @@ from typing import Any
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.refs import ResourceRef
-from costguard.providers.aws.compute.attached import CASE_TAG, DECISION_TAG
 from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession, request_id
-from costguard.providers.kit.compute.executor import Executor
-from costguard.providers.kit.compute.keep_tagger import KeepTagger
+from costguard.providers.kit.compute.executor import CASE_TAG, DECISION_TAG, Executor, KeepTagger
 from costguard.providers.kit.core.changes import (
     after_sending,
     require_instance,

@@ -1,22 +1,18 @@
-"""What an instance type carries: accelerators, how many, and disks that a stop destroys.
-
-Asked of DescribeInstanceTypes, a type at a time over the life of the process: these facts never change.
-"""
+"""What an instance type carries, by DescribeInstanceTypes: accelerators, how many, and disks that a stop destroys."""
 
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind
-from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.kit.compute.source import TypeFacts, TypeFactsCache
+from costguard.providers.kit.core.calls import Lists, listed
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, flag, named, part, parts, text, whole
 
-_BATCH = 100  # DescribeInstanceTypes takes at most 100 types, or 200 values of a filter
+_API = "ec2:DescribeInstanceTypes"
 _BYTES_PER_GB = 1e9
 _BYTES_PER_GIB = 2.0**30
 _MIB_PER_GIB = 1024
@@ -47,14 +43,6 @@ _GPU_MAKERS = {
 _INFERENCE_MAKERS = {"AWS": AcceleratorKind.NEURON, "QUALCOMM": AcceleratorKind.QUALCOMM}
 
 
-@dataclass(frozen=True, slots=True)
-class TypeFacts:
-    """`accelerator` None: it has none. `local_disk_gib` as in `Instance`: None unknown, 0.0 none."""
-
-    accelerator: Accelerator | None
-    local_disk_gib: float | None
-
-
 def may_carry_accelerator(instance_type: str) -> bool:
     """False only for families known to have none."""
     return instance_type.split(".", 1)[0] not in _PLAIN_FAMILIES
@@ -66,10 +54,8 @@ def names_accelerator(instance_type: str) -> bool:
 
 
 def unread_facts(instance_type: str) -> TypeFacts:
-    """What to assume of a type AWS does not describe: an accelerator nobody can measure, if its name says so."""
-    if not names_accelerator(instance_type):
-        return TypeFacts(None, None)
-    return TypeFacts(Accelerator(AcceleratorKind.OTHER, model="", count=0), None)
+    """What to assume of a type AWS does not describe."""
+    return TypeFacts.unread(accelerated=names_accelerator(instance_type))
 
 
 def facts_of(described: Mapping[str, Any]) -> TypeFacts:
@@ -127,40 +113,21 @@ def _cards(device: Mapping[str, Any]) -> float:
     )
 
 
-@dataclass(slots=True)
-class TypeCatalogue:
-    """Facts of every type met so far, shared by all shards and threads."""
+class AwsTypes(TypeFactsCache[TypeFacts]):
+    """Asks by filter: naming a type that the region does not sell fails the whole call."""
 
-    _known: dict[str, TypeFacts] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def learn(self, session: AwsSession, shard: Shard, instance_types: Iterable[str]) -> frozenset[str]:
-        """Ask for what is not known yet; returns the types AWS did not describe.
-
-        Asks by filter: naming a type that the region does not sell fails the whole call.
-
-        Raises:
-            ProviderError: the types could not be read.
-        """
-        wanted = sorted(set(instance_types))
-        with self._lock:
-            missing = [name for name in wanted if name not in self._known]
-        for start in range(0, len(missing), _BATCH):
-            batch = missing[start : start + _BATCH]
-            by_name = [{"Name": "instance-type", "Values": batch}]
-            for page in session.pages(shard, "ec2", "DescribeInstanceTypes", "InstanceTypes", Filters=by_name):
-                with as_documented("ec2:DescribeInstanceTypes"):
-                    read = [(named(item, "InstanceType"), facts_of(item)) for item in page]
-                with self._lock:
-                    self._known.update({name: facts for name, facts in read if name in batch})
-        with self._lock:
-            return frozenset(name for name in wanted if name not in self._known)
+    most = 100  # DescribeInstanceTypes takes at most 100 types, or 200 values of a filter
 
     def facts(self, instance_type: str) -> TypeFacts:
         """What is known or must be assumed."""
-        with self._lock:
-            return self._known.get(instance_type) or unread_facts(instance_type)
+        return self.known(instance_type) or unread_facts(instance_type)
+
+    def _read(self, session: Lists, shard: Shard, names: Sequence[str]) -> Iterator[tuple[str, TypeFacts]]:
+        by_name = [{"Name": "instance-type", "Values": names}]
+        with as_documented(_API):
+            for item in listed(session, shard, _API, "InstanceTypes", Filters=by_name):
+                yield named(item, "InstanceType"), facts_of(item)
 
 
-CATALOGUE = TypeCatalogue()
+CATALOGUE = AwsTypes()
 """The process's own."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from costguard.guards.keys.succession import SUCCESSOR_OF
 from costguard.guards.rules.common import KEEP_TAG, TAGS_DENIED_BY_ROLE
-from costguard.providers.aws.compute.managed import CONTROLLER_KEYS, CONTROLLER_VALUES
+from costguard.providers.aws.compute.instances import CONTROLLER_KEYS, CONTROLLER_VALUES
 from costguard.providers.kit.iam.operations import Feature, Operation, changes, reads
 from costguard.providers.kit.iam.purposes import Purpose, known, reaches
 from costguard.providers.kit.kms.successor import CONTEXT

@@ -22,7 +22,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Keeper
-from costguard.providers.aws.compute.managed import keeper_of
+from costguard.providers.aws.compute.instances import keeper_of
 from costguard.providers.aws.core import errors
 from costguard.providers.aws.network.answers import (
     HELD,

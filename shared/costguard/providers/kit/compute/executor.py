@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from typing_extensions import assert_never
 
 from costguard.domain.actions import Action, Receipt, Verb
+from costguard.domain.refs import ResourceRef
+from costguard.guards.rules.common import KEEP_TAG
 from costguard.providers.kit.core.changes import require_acting, unfit
 from costguard.providers.kit.core.session import Session
+from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
+
+DECISION_TAG, CASE_TAG = "costguard:decision-id", "costguard:case"
+"""What marks a copy as ours."""
 
 _SessionT = TypeVar("_SessionT", bound=Session[Any, Any])
 
@@ -65,3 +71,27 @@ class Executor(ABC, Generic[_SessionT]):
     @abstractmethod
     def _snapshot(self, action: Action) -> Receipt:
         """Copy one volume, or the set that the action names where the cloud can copy one."""
+
+
+class KeepTagger(OnlyFor[SessionT], ABC):
+    """Writes the one tag that Costguard writes on a machine: until when people keep it; never a retry.
+
+    The port of that name, from a session that can do nothing else.
+    """
+
+    purpose: ClassVar = Purpose.KEEP_TAG
+
+    def write(self, machine: ResourceRef, value: str) -> Receipt:
+        """Set the tag, in the place of what it said; the same however often.
+
+        Raises:
+            OutcomeUnknownError: it may be set; read the machine before anything else.
+            AccessDeniedError: the role lacks the permission of `Feature.KEEP_TAG`.
+            RefusedError: the cloud refused; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+        """
+        return self._write(machine, KEEP_TAG, value)
+
+    @abstractmethod
+    def _write(self, machine: ResourceRef, key: str, value: str) -> Receipt:
+        """Set one tag of one machine."""

@@ -26,3 +26,10 @@ class Lists(Protocol):
 
 class Reads(Calls, Lists, Protocol):
     """Both."""
+
+
+def listed(session: Lists, shard: Shard, api: str, result_key: str, /, **parameters: Any) -> Iterator[Any]:
+    """Every item of the list under `result_key` of every page of `api` (`ec2:DescribeVolumes`), as `pages`."""
+    service, _, operation = api.partition(":")
+    for page in session.pages(shard, service, operation, result_key, **parameters):
+        yield from page

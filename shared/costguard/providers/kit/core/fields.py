@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from costguard.domain.errors import ProviderError
 from costguard.providers.kit.core.redaction import without_secrets
@@ -20,6 +20,7 @@ UNDOCUMENTED = "Undocumented"
 _MOST = 1e15  # of anything counted or measured; whole numbers in JSON may have any length
 
 Fields = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @contextmanager
@@ -53,6 +54,14 @@ def named(fields: Fields, key: str) -> str:
 def flag(fields: Fields, key: str) -> bool:
     """A truth value; False where absent."""
     return bool(_of(fields, key, bool, default=False))
+
+
+def present(found: T | None, key: str) -> T:
+    """What was found under `key`, which must be there."""
+    if found is None:
+        message = f"{key} is missing"
+        raise ValueError(message)
+    return found
 
 
 def whole(fields: Fields, key: str) -> int:
@@ -106,6 +115,16 @@ def tags_of(fields: Fields) -> dict[str, str]:
         message = "a tag is there twice"
         raise ValueError(message)
     return found
+
+
+def tag_value(pattern: str, tags: Mapping[str, str]) -> str | None:
+    """What a tag says, or its name where it is empty; `pattern` ending in `*` stands for what follows; None without."""
+    if not pattern.endswith("*"):
+        value = tags.get(pattern)
+        return None if value is None else value or pattern
+    prefix = pattern[:-1]
+    found = sorted(tag for tag in tags if tag.startswith(prefix))
+    return (found[0][len(prefix) :] or prefix) if found else None
 
 
 def account_id(fields: Fields, key: str) -> str:

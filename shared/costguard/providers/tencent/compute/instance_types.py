@@ -1,26 +1,24 @@
 """What an instance type carries: accelerators, how many, and disks that a stop without charges destroys.
 
 Asked of DescribeZoneInstanceConfigInfos by up to 100 types, and of DescribeInstanceTypeConfigs where that leaves
-out a type because it is no longer sold; each type once in the life of the process: these facts never change.
+out a type because it is no longer sold.
 """
 
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind
-from costguard.providers.kit.core.calls import Lists
+from costguard.providers.kit.compute.source import TypeFactsCache
+from costguard.providers.kit.core.calls import Lists, listed
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, named, part, parts, text, whole
 from costguard.providers.tencent.core.fields import told
 
 ZONES = "cvm:DescribeZoneInstanceConfigInfos"
 TYPES = "cvm:DescribeInstanceTypeConfigs"
-_BATCH = 100  # values of one filter
 
 # Families that carry no accelerator (CVM guide, "Instance Types", as of 2026-11), by their letters: standard, memory,
 # compute, high I/O, big data. A family not listed is asked about: a new one costs a request, never an oversight.
@@ -37,7 +35,7 @@ NVIDIA's: `P800`, `V1`. Of NVIDIA's the same table names some by their family al
 
 
 @dataclass(frozen=True, slots=True)
-class TypeFacts:
+class CardFacts:
     """`cards` 0: none. `has_local_disks` None: unknown. `fpgas` counts FPGA boards."""
 
     cards: float
@@ -62,7 +60,7 @@ def is_named_for_accelerator(instance_type: str) -> bool:
     return bool(_ACCELERATED.match(family_of(instance_type).upper()))
 
 
-def accelerator_of(described: Fields, facts: TypeFacts | None) -> Accelerator | None:
+def accelerator_of(described: Fields, facts: CardFacts | None) -> Accelerator | None:
     """What an element of DescribeInstances carries: by its own word, then its type's, then its family's name.
 
     `GPUInfo` is there on machines with cards only, and was not on real ones before 2025. A type that nobody
@@ -109,7 +107,7 @@ def _model(written: str) -> str:
     return re.sub(r"^(?:NVIDIA|AMD|Tesla|TESLA)\s+", "", re.sub(r"^(?:NVIDIA|AMD)\s+", "", written))
 
 
-def local_disk_gib(described: Fields, facts: TypeFacts | None) -> float | None:
+def local_disk_gib(described: Fields, facts: CardFacts | None) -> float | None:
     """Storage that is gone after a stop without charges: the disks of kind LOCAL_* that the instance lists.
 
     None where it lists none and its type has some, or nobody describes the type: treated as present.
@@ -140,14 +138,14 @@ def is_local(disk: Fields) -> bool:
     return text(disk, "DiskType").startswith("LOCAL_")
 
 
-def zone_facts(entries: Sequence[Fields]) -> TypeFacts:
+def zone_facts(entries: Sequence[Fields]) -> CardFacts:
     """What DescribeZoneInstanceConfigInfos says of one type, by zone and charge type: the most of all.
 
     Raises:
         ValueError, TypeError: not as documented.
     """
     known = [told(entry, "GpuCount", "Gpu", "Fpga", "StorageBlockAmount", "LocalDiskTypeList") for entry in entries]
-    return TypeFacts(
+    return CardFacts(
         cards=max(_most(entry, "GpuCount", "Gpu") for entry in known),
         model="",
         card_memory_gib=None,
@@ -156,10 +154,10 @@ def zone_facts(entries: Sequence[Fields]) -> TypeFacts:
     )
 
 
-def type_facts(entries: Sequence[Fields]) -> TypeFacts:
+def type_facts(entries: Sequence[Fields]) -> CardFacts:
     """What DescribeInstanceTypeConfigs says of one type; it knows no disks. Raises as `zone_facts`."""
     known = [told(entry, "GpuCount", "GPU", "FPGA", "GpuType", "GpuMemory") for entry in entries]
-    return TypeFacts(
+    return CardFacts(
         cards=max(_most(entry, "GpuCount", "GPU") for entry in known),
         model=max(text(entry, "GpuType") for entry in known),
         card_memory_gib=max((amount(entry, "GpuMemory") or 0.0 for entry in known), default=0.0) or None,
@@ -179,47 +177,38 @@ def _has_local_disks(entry: Fields) -> bool:
     return not optional or bool(amount(entry, "StorageBlockAmount"))
 
 
-@dataclass(slots=True)
-class TypeCatalogue:
-    """Facts of every type met so far, shared by all shards and threads."""
+class TencentTypes(TypeFactsCache[CardFacts]):
+    """Asks by filter, and once more for each type that is no longer sold."""
 
-    _known: dict[str, TypeFacts] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    most = 100  # values of one filter
 
     def learn(self, session: Lists, shard: Shard, instance_types: Iterable[str]) -> frozenset[str]:
-        """Ask for what is not known yet; returns the types that nothing describes.
+        """As of every cloud; a machine without a type says itself what it carries."""
+        return super().learn(session, shard, set(instance_types) - {""})
 
-        Raises:
-            ProviderError: the types could not be read.
-        """
-        wanted = sorted(set(instance_types) - {""})
-        with self._lock:
-            missing = [name for name in wanted if name not in self._known]
-        for start in range(0, len(missing), _BATCH):
-            batch = missing[start : start + _BATCH]
-            self._read(session, shard, ZONES, "InstanceTypeQuotaSet", batch, zone_facts)
-            for name in [each for each in batch if self.facts(each) is None]:
-                self._read(session, shard, TYPES, "InstanceTypeConfigSet", [name], type_facts)
-        return frozenset(name for name in wanted if self.facts(name) is None)
-
-    def facts(self, instance_type: str) -> TypeFacts | None:
-        """What is known of a type."""
-        with self._lock:
-            return self._known.get(instance_type)
-
-    def _read(self, session: Lists, shard: Shard, operation: str, key: str, names: Sequence[str], read: Any) -> None:
-        by_type = [{"Name": "instance-type", "Values": list(names)}]
-        service, action = operation.split(":")
-        entries: dict[str, list[Mapping[str, Any]]] = {}
-        for page in session.pages(shard, service, action, key, Filters=by_type):
-            with as_documented(operation):
-                for entry in page:
-                    entries.setdefault(named(entry, "InstanceType"), []).append(entry)
-        with as_documented(operation):
-            learnt = {name: read(found) for name, found in entries.items() if name in names}
-        with self._lock:
-            self._known.update(learnt)
+    def _read(self, session: Lists, shard: Shard, names: Sequence[str]) -> Iterator[tuple[str, CardFacts]]:
+        sold = _facts(session, shard, ZONES, "InstanceTypeQuotaSet", names, zone_facts)
+        yield from sold.items()
+        for name in names:
+            if name not in sold:
+                yield from _facts(session, shard, TYPES, "InstanceTypeConfigSet", [name], type_facts).items()
 
 
-CATALOGUE = TypeCatalogue()
+def _facts(
+    session: Lists,
+    shard: Shard,
+    operation: str,
+    key: str,
+    names: Sequence[str],
+    read: Callable[[Sequence[Fields]], CardFacts],
+) -> dict[str, CardFacts]:
+    by_type = [{"Name": "instance-type", "Values": list(names)}]
+    entries: dict[str, list[Fields]] = {}
+    with as_documented(operation):
+        for entry in listed(session, shard, operation, key, Filters=by_type):
+            entries.setdefault(named(entry, "InstanceType"), []).append(entry)
+        return {name: read(found) for name, found in entries.items() if name in names}
+
+
+CATALOGUE = TencentTypes()
 """The process's own."""

@@ -1,122 +1,117 @@
-"""The inventory of Tencent Cloud: accounts and regions, instances with accelerators, and a closer look at each.
+"""The inventory of Tencent Cloud: accounts and regions, instances with accelerators, and what hangs on each.
 
 Permissions: those of `Feature.INVENTORY` in permissions.py, and `MEMBERS` and `ORGANISATION` where used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from costguard.domain.errors import ProviderError
+from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, ManagedBy
+from costguard.domain.resources import (
+    Gap,
+    Instance,
+    InstanceDetail,
+    ManagedBy,
+    Snapshot,
+    SnapshotState,
+    Volume,
+)
 from costguard.ports import Discovery, Target
-from costguard.providers.kit.compute.instances import Described, Reading, batches, by_id, known_among
-from costguard.providers.kit.core.fields import Fields, as_documented, named, text
-from costguard.providers.tencent.compute.attached import kept_addresses, read_attached, with_kept_address
+from costguard.providers.kit.compute.executor import DECISION_TAG
+from costguard.providers.kit.compute.source import (
+    CloudInventory,
+    Described,
+    Reading,
+    batched,
+    by_id,
+    known_among,
+    type_in,
+)
+from costguard.providers.kit.core.calls import Lists, listed
+from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, present, text, whole
 from costguard.providers.tencent.compute.instance_types import (
     CATALOGUE,
-    TypeCatalogue,
+    TencentTypes,
     accelerator_of,
     local_disk_gib,
     may_carry_accelerator,
 )
-from costguard.providers.tencent.compute.instances import to_instance
-from costguard.providers.tencent.compute.managed import read_memberships
+from costguard.providers.tencent.compute.instances import (
+    TERMINATION_PROTECTION,
+    attached_disk_ids,
+    read_memberships,
+    to_instance,
+)
 from costguard.providers.tencent.core import accounts, errors
+from costguard.providers.tencent.core.fields import moment, tags_of, told
 from costguard.providers.tencent.core.session import TencentSession
 
+DISKS, SNAPSHOTS, ADDRESSES = "cbs:DescribeDisks", "cbs:DescribeSnapshots", "vpc:DescribeAddresses"
 _API = "cvm:DescribeInstances"
-_UNDESCRIBED = "cvm:DescribeInstanceTypeConfigs: Tencent does not describe {} here"
-_BATCH = 100  # ids in one request
+_IDS = 100  # ids in one request
+_VALUES = 5  # values of one filter: CVM's limit; CBS names none of its own
+_ADDRESS_VALUES = 100  # the same of DescribeAddresses
+_BOUND = frozenset({"BIND", "BINDING"})
+"""AddressStatus counts, not InstanceId: an unbound address was seen with the machine it had been bound to."""
+
+Addresses = Mapping[str, Sequence[tuple[ResourceRef, str]]]
+"""Elastic addresses by the id of their instance, each with the address that it stands for."""
 
 
-class TencentInventory:
-    """`InventorySource` for one site of Tencent Cloud."""
+class TencentInventory(CloudInventory[TencentSession]):
+    """For one site of Tencent Cloud. Instances in the recycle bin are listed.
 
-    def __init__(self, session: TencentSession, *, catalogue: TypeCatalogue = CATALOGUE) -> None:
-        self._session = session
-        self._catalogue = catalogue
+    A list of scaling groups or clusters that cannot be read is an inventory gap too: whose machines these are would be
+    unknown.
+
+    API: CVM DescribeInstances, 100 a page and no filter by GPU; DescribeZoneInstanceConfigInfos once for each type a
+    process meets; where there are accelerators, AS DescribeAutoScalingInstances, TKE DescribeClusters and
+    DescribeClusterInstances, and VPC DescribeAddresses where some have a public address. For details DescribeInstances
+    by up to 100 ids, CBS DescribeDisks and DescribeSnapshots, VPC DescribeAddresses, and the same lists.
+    """
+
+    api = _API
+    undescribed = "cvm:DescribeInstanceTypeConfigs: Tencent does not describe {} here"
+    _gap = staticmethod(errors.gap)
+
+    def __init__(self, session: TencentSession, *, catalogue: TencentTypes = CATALOGUE) -> None:
+        super().__init__(session, catalogue)
+        self._facts = catalogue.known
 
     def discover(self, target: Target) -> Discovery:
         """Accounts and regions of `target`; see `accounts.discover`."""
         return accounts.discover(self._session, target)
 
-    def read(self, shard: Shard) -> Inventory:
-        """Every accelerator instance of the shard, those in the recycle bin included.
+    def _pages(self, shard: Shard) -> Iterator[Sequence[Any]]:
+        return self._session.pages(shard, "cvm", "DescribeInstances", "InstanceSet")
 
-        A failure leaves what was read so far and an inventory gap. So does a list of scaling groups or clusters
-        that cannot be read: whose machines these are would be unknown.
+    def _count(self, reading: Reading, items: Sequence[Fields]) -> int:
+        """Each once: a page that shifts while it is read repeats some."""
+        reading.ids.update(named(item, "InstanceId") for item in items)
+        return len(reading.ids)
 
-        API: CVM DescribeInstances, 100 a page and no filter by GPU; DescribeZoneInstanceConfigInfos once for each
-        type a process meets; where there are accelerators, AS DescribeAutoScalingInstances, TKE DescribeClusters
-        and DescribeClusterInstances, and VPC DescribeAddresses where some have a public address.
-        """
-        reading = _Pages(self._session, self._catalogue, shard)
-        try:
-            for page in self._session.pages(shard, "cvm", "DescribeInstances", "InstanceSet"):
-                with as_documented(_API):
-                    reading.take(page)
-        except ProviderError as err:
-            reading.gaps.append(errors.gap(shard, "inventory", err))
+    def _may_carry(self, item: Fields) -> bool:
+        return "GPUInfo" in item or may_carry_accelerator(type_in(item))
+
+    def _made(self, shard: Shard, item: Fields) -> Instance | None:
+        facts = self._facts(type_in(item))
+        accelerator = accelerator_of(item, facts)
+        return None if accelerator is None else to_instance(shard, item, accelerator, local_disk_gib(item, facts))
+
+    def _completed(self, reading: Reading) -> Sequence[Instance]:
         found = reading.found
         if found:
-            found = self._with_keepers(shard, found, reading.gaps)
-            found = self._with_addresses(shard, found, reading.gaps)
-        return Inventory(shard, tuple(found), tuple(reading.gaps), instances_seen=reading.seen)
-
-    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
-        """These instances read anew, with disks, snapshots, kept addresses and protections.
-
-        Absent are those that are gone, or whose type was changed to one without accelerator.
-
-        Raises:
-            ProviderError: anything that leaves the answer incomplete.
-
-        API: CVM DescribeInstances by up to 100 ids, CBS DescribeDisks and DescribeSnapshots, VPC DescribeAddresses,
-        and the lists of scaling groups and clusters.
-        """
-        details: dict[ResourceRef, InstanceDetail] = {}
-        for shard, ids in batches(refs, _BATCH):
-            for detail in self._details(shard, ids):
-                details[detail.instance.ref] = detail
-        return details
-
-    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
-        """None: DescribeInstances tells DisableApiTermination, so `details` leaves nothing unread."""
-        del ref, wanted
-        return ()
-
-    def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
-        # ids nobody knows are no error, they are not there; but some are refused for their form
-        described = known_among(ids, lambda some: self._describe(shard, some))
-        if not described:
-            return
-        with as_documented(_API):
-            types = {text(item, "InstanceType") for item in described.values()}
-        self._catalogue.learn(self._session, shard, types)
-        instances: list[Instance] = []
-        with as_documented(_API):
-            for item in described.values():
-                made = _made(self._catalogue, shard, item)
-                if made is not None:
-                    instances.append(made)
-        if instances:
-            kept = _kept(instances, read_memberships(self._session, shard))
-            yield from read_attached(self._session, shard, kept, described)
-
-    def _describe(self, shard: Shard, ids: Sequence[str]) -> Described:
-        pages = self._session.pages(shard, "cvm", "DescribeInstances", "InstanceSet", InstanceIds=list(ids))
-        with as_documented(_API):
-            return by_id(_API, (item for page in pages for item in page), ids)
-
-    def _with_keepers(self, shard: Shard, found: Sequence[Instance], gaps: list[Gap]) -> Sequence[Instance]:
-        try:
-            return _kept(found, read_memberships(self._session, shard))
-        except ProviderError as err:
-            gaps.append(errors.gap(shard, "inventory", err))
-            return found
+            try:
+                found = _kept(found, read_memberships(self._session, reading.shard))
+            except ProviderError as err:
+                reading.gaps.append(errors.gap(reading.shard, "inventory", err))
+            found = self._with_addresses(reading.shard, found, reading.gaps)
+        return found
 
     def _with_addresses(self, shard: Shard, found: Sequence[Instance], gaps: list[Gap]) -> Sequence[Instance]:
         reachable = [instance.ref.native_id for instance in found if instance.public_ip]
@@ -127,43 +122,19 @@ class TencentInventory:
         except ProviderError as err:
             gaps.append(errors.gap(shard, "details", err))  # every public address is then shown as one to be lost
             return found
-        return [with_kept_address(instance, addresses) for instance in found]
+        return [_with_kept_address(instance, addresses) for instance in found]
 
+    def _described(self, shard: Shard, ids: Sequence[str]) -> Described:
+        # ids nobody knows are no error, they are not there; but some are refused for their form
+        def describe(some: Sequence[str]) -> Described:
+            return by_id(_API, listed(self._session, shard, _API, "InstanceSet", InstanceIds=list(some)), some)
 
-class _Pages(Reading):
-    """One pass over the pages of a shard; keeps only instances with accelerators."""
+        return known_among(ids, describe)
 
-    def __init__(self, session: TencentSession, catalogue: TypeCatalogue, shard: Shard) -> None:
-        super().__init__(shard, _API, gap=errors.gap, undescribed=_UNDESCRIBED)
-        self._session = session
-        self._catalogue = catalogue
-        self._ids: set[str] = set()
-
-    @property
-    def seen(self) -> int:
-        """How many instances the cloud listed, each once: a page that shifts while it is read repeats some."""
-        return len(self._ids)
-
-    def take(self, page: Sequence[Fields]) -> None:
-        """One page: count all, keep those that carry an accelerator.
-
-        Raises:
-            TruncatedReadError: an instance described in two ways.
-        """
-        self._ids.update(named(item, "InstanceId") for item in page)
-        candidates = [item for item in page if "GPUInfo" in item or may_carry_accelerator(text(item, "InstanceType"))]
-        types = {text(item, "InstanceType") for item in candidates}
-        self.learn(lambda: self._catalogue.learn(self._session, self.shard, types))
-        for item in candidates:
-            made = _made(self._catalogue, self.shard, item)
-            if made is not None:
-                self.keep(made)
-
-
-def _made(catalogue: TypeCatalogue, shard: Shard, item: Fields) -> Instance | None:
-    facts = catalogue.facts(text(item, "InstanceType"))
-    accelerator = accelerator_of(item, facts)
-    return None if accelerator is None else to_instance(shard, item, accelerator, local_disk_gib(item, facts))
+    def _attached(
+        self, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]
+    ) -> Iterator[InstanceDetail]:
+        return read_attached(self._session, shard, _kept(instances, read_memberships(self._session, shard)), described)
 
 
 def _kept(instances: Sequence[Instance], memberships: Mapping[str, ManagedBy]) -> list[Instance]:
@@ -174,3 +145,159 @@ def _kept(instances: Sequence[Instance], memberships: Mapping[str, ManagedBy]) -
         else replace(instance, managed_by=memberships[instance.ref.native_id])
         for instance in instances
     ]
+
+
+def read_attached(
+    session: Lists, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]
+) -> Iterator[InstanceDetail]:
+    """A detail for each of `instances`; `described` holds their DescribeInstances elements by id.
+
+    Raises:
+        TruncatedReadError: the instance names a disk that DescribeDisks does not: never a short list.
+        ProviderError: another read failed.
+    """
+    ids = [instance.ref.native_id for instance in instances]
+    with as_documented(_API):
+        named_disks = {native_id: attached_disk_ids(described[native_id]) for native_id in ids}
+    volumes = _volumes(session, shard, named_disks)
+    snapshots = _snapshots(session, shard, sorted({v.ref.native_id for found in volumes.values() for v in found}))
+    addresses = kept_addresses(session, shard, ids)
+    for instance in instances:
+        native_id = instance.ref.native_id
+        own = tuple(volumes[native_id])
+        kept = tuple(ref for ref, _ in addresses.get(native_id, ()))
+        yield InstanceDetail(
+            instance=_with_kept_address(instance, addresses),
+            volumes=own,
+            snapshots=tuple(snapshot for volume in own for snapshot in snapshots[volume.ref.native_id]),
+            kept_addresses=kept,
+            protected_by=tuple(each for each in instance.protected_by if each == TERMINATION_PROTECTION),
+        )
+
+
+def kept_addresses(session: Lists, shard: Shard, ids: Sequence[str]) -> Addresses:
+    """Elastic addresses bound to these instances, by id, with the address each stands for.
+
+    API: VPC DescribeAddresses, which without a filter by type leaves plain public addresses out.
+
+    Raises:
+        ProviderError: they could not be read.
+    """
+    found: defaultdict[str, list[tuple[ResourceRef, str]]] = defaultdict(list)
+    for batch in batched(ids, _ADDRESS_VALUES):
+        with as_documented(ADDRESSES):
+            for item in _having(session, shard, ADDRESSES, "AddressSet", "instance-id", batch):
+                known = told(item, "InstanceId", "AddressIp")
+                native_id = text(known, "InstanceId")
+                if native_id in batch and text(known, "AddressStatus") in _BOUND:
+                    ref = _ref(shard, "public_address", named(known, "AddressId"))
+                    if ref not in [each for each, _ in found[native_id]]:
+                        found[native_id].append((ref, text(known, "AddressIp")))
+    return found
+
+
+def _with_kept_address(instance: Instance, addresses: Addresses) -> Instance:
+    """`instance`, knowing whether its public address outlives a stop."""
+    own = addresses.get(instance.ref.native_id, ())
+    kept = bool(instance.public_ip) and any(address in {"", instance.public_ip} for _, address in own)
+    return replace(instance, public_ip_is_kept=kept)
+
+
+def _volumes(session: Lists, shard: Shard, named_disks: Mapping[str, frozenset[str]]) -> defaultdict[str, list[Volume]]:
+    """Disks by instance: those that the CBS says are attached, and by id those that it did not name so.
+
+    A disk attached to several machines has the list of them in InstanceIdList, which no filter is said to know.
+    """
+    found: defaultdict[str, list[Volume]] = defaultdict(list)
+    for batch in batched(list(named_disks), _VALUES):
+        with as_documented(DISKS):
+            for item in _having(session, shard, DISKS, "DiskSet", "instance-id", batch):
+                _take(shard, item, named_disks, found)
+    unseen = {
+        disk for native_id, disks in named_disks.items() for disk in disks - {v.ref.native_id for v in found[native_id]}
+    }
+    for batch in batched(sorted(unseen), _IDS):
+        with as_documented(DISKS):
+            for item in listed(session, shard, DISKS, "DiskSet", DiskIds=batch):
+                _take(shard, item, named_disks, found)
+    for native_id, disks in named_disks.items():
+        missing = sorted(disks - {volume.ref.native_id for volume in found[native_id]})
+        if missing:
+            message = f"{DISKS}: {native_id} has {', '.join(missing)} attached, which the answer leaves out"
+            raise TruncatedReadError(message, operation=DISKS, code="MissingVolume")
+    return found
+
+
+def _take(
+    shard: Shard,
+    item: Fields,
+    named_disks: Mapping[str, frozenset[str]],
+    found: defaultdict[str, list[Volume]],
+) -> None:
+    known = told(item, "InstanceId", "InstanceIdList", "DeleteWithInstance")
+    several = known.get("InstanceIdList", [])
+    if not isinstance(several, list):
+        message = "InstanceIdList is no list"
+        raise TypeError(message)
+    disk_id = named(known, "DiskId")
+    for native_id in {text(known, "InstanceId"), *several} & named_disks.keys():
+        volume = Volume(
+            ref=_ref(shard, "volume", disk_id),
+            size_gib=float(whole(known, "DiskSize")),
+            volume_type=text(known, "DiskType"),
+            # a system disk always goes with its machine; of data disks the CBS has the say, not DescribeInstances
+            deleted_with_instance=text(known, "DiskUsage") == "SYSTEM_DISK" or flag(known, "DeleteWithInstance"),
+        )
+        if volume not in found[native_id]:
+            found[native_id].append(volume)
+
+
+def _snapshots(session: Lists, shard: Shard, ids: Sequence[str]) -> defaultdict[str, list[Snapshot]]:
+    found: defaultdict[str, list[Snapshot]] = defaultdict(list)
+    for batch in batched(ids, _VALUES):
+        with as_documented(SNAPSHOTS):
+            for item in _having(session, shard, SNAPSHOTS, "SnapshotSet", "disk-id", batch):
+                snapshot = to_snapshot(shard, item)
+                if snapshot is not None and snapshot not in found[snapshot.volume.native_id]:
+                    found[snapshot.volume.native_id].append(snapshot)
+    return found
+
+
+def to_snapshot(shard: Shard, item: Fields) -> Snapshot | None:
+    """One element of DescribeSnapshots. None for a copy from another region: its disk is not here.
+
+    Such a one says `CopyFromRemote`, and was recorded with a DiskId that is empty.
+
+    Raises:
+        TypeError, ValueError: not as documented.
+    """
+    known = told(item, "DiskId", "CopyFromRemote")
+    if not text(known, "DiskId") or flag(known, "CopyFromRemote"):
+        return None
+    volume = _ref(shard, "volume", named(known, "DiskId"))
+    return Snapshot(
+        ref=volume.sibling("snapshot", named(item, "SnapshotId")),
+        volume=volume,
+        state=_snapshot_state(item),
+        started_at=present(moment(item, "CreateTime"), "CreateTime"),
+        decision_id=tags_of(item, "Tags").get(DECISION_TAG, ""),
+    )
+
+
+def _snapshot_state(item: Fields) -> SnapshotState:
+    """Complete is NORMAL at 100 %. One that the cloud will delete by itself, or has begun to, is no copy to rely on."""
+    state = text(item, "SnapshotState")
+    if state == "TORECYCLE" or ("IsPermanent" in item and not flag(item, "IsPermanent")):
+        return SnapshotState.FAILED
+    complete = state == "NORMAL" and whole(item, "Percent") == 100  # noqa: PLR2004 - per cent
+    return SnapshotState.COMPLETED if complete else SnapshotState.PENDING
+
+
+def _having(
+    session: Lists, shard: Shard, operation: str, key: str, filter_name: str, values: Sequence[str]
+) -> Iterator[Any]:
+    return listed(session, shard, operation, key, Filters=[{"Name": filter_name, "Values": list(values)}])
+
+
+def _ref(shard: Shard, kind: str, native_id: str) -> ResourceRef:
+    return ResourceRef(shard.cloud, shard.account, shard.region, kind, native_id)

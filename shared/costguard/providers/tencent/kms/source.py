@@ -15,7 +15,7 @@ from costguard.domain.resources import Gap
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
 from costguard.providers.kit.core.redaction import without_secrets
-from costguard.providers.tencent.compute.attached import DISKS
+from costguard.providers.tencent.compute.source import DISKS
 from costguard.providers.tencent.core import errors
 from costguard.providers.tencent.core.fields import told
 from costguard.providers.tencent.kms.answers import KeyUse, to_key, with_use

@@ -12,7 +12,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import Remediation
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, parts, text
 from costguard.providers.kit.network.remediation import gone, refusal, require, require_unmoved
-from costguard.providers.tencent.compute.attached import ADDRESSES
+from costguard.providers.tencent.compute.source import ADDRESSES
 from costguard.providers.tencent.core.session import TencentSession
 from costguard.providers.tencent.network.addresses import (
     PREPAID,

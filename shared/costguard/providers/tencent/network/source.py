@@ -26,7 +26,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, as_documented, named, parts, text
-from costguard.providers.tencent.compute.attached import ADDRESSES
+from costguard.providers.tencent.compute.source import ADDRESSES
 from costguard.providers.tencent.core import errors
 from costguard.providers.tencent.core.fields import told
 from costguard.providers.tencent.network.addresses import PLAIN, Binding, binding, is_plain, to_address, with_public
