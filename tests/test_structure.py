@@ -64,11 +64,8 @@ SDKS: dict[str, tuple[str, ...]] = {
 """Where an SDK may be imported: folders and files below `shared/costguard`."""
 
 PROVIDER_FILES: dict[str, tuple[str, ...]] = {
-    "core": (*("session", "transport", "errors", "accounts", "objects", "secrets", "parity"),),
-    "compute": (
-        *("source", "instances", "instance_types", "attached", "managed", "audit_log"),
-        *("metrics", "metric_answers", "executor"),
-    ),
+    "core": (*("session", "transport", "errors", "services"),),
+    "compute": (*("source", "instances", "instance_types", "audit_log", "metrics", "metric_answers", "executor"),),
     "billing": ("source", "answers", "lines", "prices", "vendor_budgets"),
     "kms": ("source", "answers", "matrix", "rotator"),
     "network": (
@@ -82,17 +79,10 @@ PROVIDER_FILES: dict[str, tuple[str, ...]] = {
 NOT_IN_EVERY_PROVIDER = {
     "core/products": "versions and hosts of products: the SDK of AWS knows them",
     "core/fields": "lists and nulls are written in ways that kit/core/fields.py does not take",
-    "core/paging": "numbered pages, where a total says when they are whole",
-    "core/mail": "Tencent Cloud has none",
     "core/store": "records are kept in DynamoDB; elsewhere in PostgreSQL",
     "compute/commitments": "Spot requests and Reserved Instances stand in lists of their own",
     "compute/metric_calls": "how much one call may ask depends on what the cloud shows to hold",
-    "billing/price_table": "more kinds of prices are in no list than fit beside what asks for the others",
-    "billing/requests": "bills are read page by page, by rules of their own",
-    "billing/totals": "records of bills do not add up to the bill",
-    "billing/calendar": "days and cycles are those of UTC+8 wherever they are read",
-    "billing/reading": "one reading of the months of all payers, from which scopes are cut",
-    "billing/cost_explorer": "a month too large to be read record by record",
+    "billing/requests": "a bill is read page by page, or by series where it is too large, by rules of their own",
     "kms/successor": "Tencent Cloud has no alias that could be moved from a key to the next",
     "network/parts": "one call for each kind of thing, whose answers are joined",
     "network/groups": "the rules of a group are a request of their own",

@@ -39,8 +39,7 @@ from costguard.providers.alibaba.core.session import RATES as ALIBABA_RATES
 from costguard.providers.alibaba.core.session import region_of
 from costguard.providers.aws.core.session import RATES as AWS_RATES
 from costguard.providers.aws.core.session import family_of
-from costguard.providers.kit.core.pacing import Pacer
-from costguard.providers.kit.core.retry import RetryPolicy
+from costguard.providers.kit.core.pacing import Pacer, RetryPolicy
 from costguard.providers.tencent.core.session import RATES as TENCENT_RATES
 
 CLOUDS = ("aws", "alibaba", "tencent")

@@ -21,10 +21,10 @@ from cloudstand.world.cloud import World
 from cloudstand.world.kinds import Billing
 from costguard.domain.money import VendorBudget
 from costguard.ports import Target
-from costguard.providers.alibaba.billing.calendar import begin_of, day_of
 from costguard.providers.alibaba.billing.source import CYCLES_KEPT, AlibabaSpend
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.iam.permissions import OPERATIONS
+from costguard.providers.kit.billing.calendar import begin_of, day_of
 
 _TERMS = timedelta(days=60)
 _LONGEST_MONTH = 31

@@ -37,9 +37,9 @@ from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 from costguard.adapters.notifiers.smtp import SmtpCarrier
 from costguard.adapters.notifiers.webhook import WebhookNotifier
 from costguard.ports import Notifier
-from costguard.providers.alibaba.core.mail import DirectMailCarrier
+from costguard.providers.alibaba.core.services import DirectMailCarrier
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.aws.core.mail import SesCarrier
+from costguard.providers.aws.core.services import SesCarrier
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.kit.core.pacing import Pacer
 from costguard.providers.kit.iam.purposes import Purpose

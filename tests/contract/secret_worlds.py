@@ -22,10 +22,10 @@ from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from costguard.ports import SecretStore
-from costguard.providers.alibaba.core.secrets import AlibabaSecrets
-from costguard.providers.aws.core.secrets import AwsSecrets
+from costguard.providers.alibaba.core.services import AlibabaSecrets
+from costguard.providers.aws.core.services import AwsSecrets
 from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.tencent.core.secrets import CURRENT, TencentSecrets
+from costguard.providers.tencent.core.services import CURRENT, TencentSecrets
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 LEAKED = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYwJalrXUtnFEMIK7MDENGbPxRfiCY"

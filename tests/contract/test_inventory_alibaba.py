@@ -29,8 +29,7 @@ from costguard.domain.resources import (
 )
 from costguard.ports import Target
 from costguard.providers.alibaba.compute.source import AlibabaInventory
-from costguard.providers.alibaba.core.accounts import CLOSED_REGIONS
-from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.core.session import CLOSED_REGIONS, AlibabaSession
 
 
 @pytest.fixture(scope="module")

@@ -52,9 +52,8 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.ports import Target
 from costguard.providers.alibaba.compute.executor import AlibabaExecutor
-from costguard.providers.alibaba.core import accounts
 from costguard.providers.alibaba.core.errors import gap
-from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.core.session import AlibabaSession, discover
 from costguard.providers.alibaba.core.transport import Question, Transport, WireError
 from costguard.providers.alibaba.iam.permissions import OPERATIONS
 from costguard.providers.kit.core.credentials import Keys
@@ -463,7 +462,7 @@ def ids(session: AlibabaSession, account: str) -> list[str]:
 
 
 def test_a_member_is_read_by_role_and_the_leader_with_its_own_keys(organisation: Organisation) -> None:
-    found = accounts.discover(organisation.session, organisation.target("", organisation=True))
+    found = discover(organisation.session, organisation.target("", organisation=True))
 
     assert [shard.account for shard in found.shards] == sorted([ALIBABA_ACCOUNT, MEMBER])
     assert found.gaps == ()
@@ -478,7 +477,7 @@ def test_a_member_is_read_by_role_and_the_leader_with_its_own_keys(organisation:
 def test_a_member_that_cannot_be_entered_is_a_gap_with_what_to_do(
     organisation: Organisation, more: dict[str, str], kind: GapKind
 ) -> None:
-    found = accounts.discover(organisation.session, organisation.target(**more))
+    found = discover(organisation.session, organisation.target(**more))
 
     assert found.shards == ()
     (gap_,) = found.gaps
@@ -529,7 +528,7 @@ def test_another_account_without_a_role_is_not_entered(organisation: Organisatio
 
 
 def test_an_acting_twin_knows_the_accounts_its_reader_found(organisation: Organisation) -> None:
-    accounts.discover(organisation.session, organisation.target())
+    discover(organisation.session, organisation.target())
     twin = organisation.session.acting()
 
     assert ids(twin, MEMBER) == ["theirs"]

@@ -19,8 +19,7 @@ from costguard.domain.resources import AcceleratorKind, Billing, GapKind, Instan
 from costguard.ports import Discovery, Target
 from costguard.providers.aws.compute.instance_types import AwsTypes
 from costguard.providers.aws.compute.source import AwsInventory
-from costguard.providers.aws.core.accounts import ALWAYS_ON
-from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.core.session import ALWAYS_ON, AwsSession
 
 REGION = "us-east-1"
 

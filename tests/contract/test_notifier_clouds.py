@@ -20,10 +20,10 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import Shard
 from costguard.ports import Message
-from costguard.providers.alibaba.core.mail import DirectMailCarrier
+from costguard.providers.alibaba.core.services import DirectMailCarrier
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.iam import permissions as alibaba
-from costguard.providers.aws.core.mail import SesCarrier
+from costguard.providers.aws.core.services import SesCarrier
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.iam import permissions as aws
 from costguard.providers.kit.iam.operations import READING, Feature

@@ -30,10 +30,10 @@ from costguard.domain.errors import (
 )
 from costguard.ports import ObjectStore
 from costguard.ports.objects import MOST_BYTES, BucketAddress, bucket_address
-from costguard.providers.alibaba.core import objects as oss
-from costguard.providers.aws.core import objects as s3
+from costguard.providers.alibaba.core import services as oss
+from costguard.providers.aws.core import services as s3
 from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.tencent.core import objects as cos
+from costguard.providers.tencent.core import services as cos
 
 NOW = datetime(2026, 1, 19, 6, 7, 8, tzinfo=timezone.utc)
 KEYS = Keys("key-id", "a secret", "a token")

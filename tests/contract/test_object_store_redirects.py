@@ -14,10 +14,10 @@ import pytest
 from costguard.adapters.policy_sources.published import BundleShelf
 from costguard.domain.errors import ProviderError
 from costguard.ports import ObjectStore
-from costguard.providers.alibaba.core import objects as oss
-from costguard.providers.aws.core import objects as s3
+from costguard.providers.alibaba.core import services as oss
+from costguard.providers.aws.core import services as s3
 from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.tencent.core import objects as cos
+from costguard.providers.tencent.core import services as cos
 
 KEYS = Keys("key-id", "a secret", "")
 NAME = "bundles/1f0c.json"

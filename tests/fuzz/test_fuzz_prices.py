@@ -24,7 +24,7 @@ from costguard.planning import CapUse
 from costguard.planning.rails import cap_rail, rule_limit
 from costguard.providers.aws.billing.prices import AwsPrices
 from costguard.providers.aws.core import errors
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.credentials import without_secrets
 
 MACHINE = b.instance("i-1", instance_type="g5.xlarge")
 SPOT = b.instance("i-2", instance_type="g5.xlarge", billing=Billing.SPOT, zone="us-east-1a")

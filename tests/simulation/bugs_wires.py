@@ -96,7 +96,7 @@ _ONCE = (
     Bug(
         "changes-tried-again",
         (6,),
-        (Edit("costguard.providers.kit.core.retry", "if changes or attempt >=", "if attempt >="),),
+        (Edit("costguard.providers.kit.core.pacing", "if changes or attempt >=", "if attempt >="),),
     ),
     Bug(
         "aws-lost-answer-is-a-refusal",

@@ -11,18 +11,37 @@ import pytest
 
 from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendLine
 from costguard.estimates.purchases import months_on
-from costguard.providers.alibaba.billing.answers import Item, Row, Sum, amount_in, payer_in, row_of, sum_of, tags_in
-from costguard.providers.alibaba.billing.calendar import Cycle, Term, begin_of, day_of, days_between
-from costguard.providers.alibaba.billing.lines import Payer, amortised, lines_of, region_of, with_known_types
-from costguard.providers.alibaba.billing.totals import compared, last_filled, tax_lines, unrecorded_lines
+from costguard.providers.alibaba.billing.answers import (
+    Item,
+    Row,
+    Sum,
+    Term,
+    amount_in,
+    payer_in,
+    row_of,
+    sum_of,
+    tags_in,
+)
+from costguard.providers.alibaba.billing.lines import (
+    Payer,
+    amortised,
+    compared,
+    last_filled,
+    lines_of,
+    region_of,
+    tax_lines,
+    unrecorded_lines,
+    with_known_types,
+)
 from costguard.providers.alibaba.billing.vendor_budgets import UNTOLD, budget_of
 from costguard.providers.alibaba.core.errors import fields_of
 from costguard.providers.alibaba.core.transport import Answer
+from costguard.providers.kit.billing.calendar import Month, begin_of, day_of, days_between
 
 PAYER = Payer("alibaba", "1234567890123456")
 DAY = date(2026, 3, 5)
 CNY = "CNY"
-MARCH = Cycle(2026, 3)
+MARCH = Month(2026, 3)
 COMPLETE = begin_of(date(2026, 3, 9))
 
 
@@ -281,8 +300,8 @@ def test_days_are_those_of_china() -> None:
 def test_months_end_with_their_last_day() -> None:
     assert months_on(date(2024, 1, 31), 1) == date(2024, 2, 29)
     assert months_on(date(2026, 12, 31), 2) == date(2027, 2, 28)
-    assert Cycle(2026, 1).earlier(2) == Cycle(2025, 11)
-    assert (str(Cycle(2026, 2)), len(list(Cycle(2024, 2).days()))) == ("2026-02", 29)
+    assert Month(2026, 1).plus(-2) == Month(2025, 11)
+    assert (str(Month(2026, 2)), len(list(Month(2024, 2).days()))) == ("2026-02", 29)
 
 
 def test_an_answer_of_another_cycle_is_no_answer() -> None:
@@ -290,7 +309,7 @@ def test_an_answer_of_another_cycle_is_no_answer() -> None:
 
     assert payer_in(answer, MARCH) == "123"
     with pytest.raises(ValueError, match="2026-04"):
-        payer_in(answer, Cycle(2026, 4))
+        payer_in(answer, Month(2026, 4))
     with pytest.raises(ValueError, match="missing"):
         payer_in({}, MARCH)
 
@@ -305,7 +324,7 @@ def unrecorded(sums: list[Sum], rows: list[Row], complete_until: datetime = COMP
 
 def test_tax_is_on_the_last_complete_day_of_its_cycle() -> None:
     (tax,) = tax_lines(PAYER, MARCH, [overview(Tax=Decimal("4.5")), overview(Tax=Decimal("1.5"))], COMPLETE)
-    (closed,) = tax_lines(PAYER, Cycle(2026, 2), [overview(Tax=Decimal(6))], COMPLETE)
+    (closed,) = tax_lines(PAYER, Month(2026, 2), [overview(Tax=Decimal(6))], COMPLETE)
 
     assert (tax.charge_category, tax.billed_cost, tax.sub_account_id) == (
         ChargeCategory.TAX,

@@ -14,9 +14,9 @@ from costguard.domain.money import ChargeCategory, SpendReport, SpendScope
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.ports import Target
-from costguard.providers.alibaba.billing.calendar import begin_of
 from costguard.providers.alibaba.billing.source import AlibabaSpend
 from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.kit.billing.calendar import begin_of
 from costguard.providers.kit.core.session import Identity
 
 PAYER = "1234567890123456"

@@ -26,7 +26,7 @@ from costguard.domain.resources import (
     Volume,
 )
 from costguard.policy.model.policy import PriceOverride
-from costguard.providers.aws.billing import price_table
+from costguard.providers.aws.billing import prices as price_table
 from costguard.providers.aws.billing.prices import (
     MOST_TYPES,
     AwsPrices,

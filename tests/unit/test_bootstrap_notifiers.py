@@ -136,7 +136,7 @@ def test_without_mail_and_webhooks_nothing_of_them_is_loaded() -> None:
         "print(sorted(set(sys.modules) & {'smtplib', 'ssl', 'boto3', 'aliyunsdkcore', 'email.message',"
         "'costguard.adapters.notifiers.email', 'costguard.adapters.notifiers.webhook',"
         "'costguard.adapters.notifiers.robots.notifier',"
-        "'costguard.providers.aws.core.mail'}))"
+        "'costguard.providers.aws.core.services'}))"
     )
     done = subprocess.run(  # noqa: S603 - a fixed command
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

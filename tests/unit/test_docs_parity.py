@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from costguard.providers.alibaba.core.parity import ROWS as ALIBABA
-from costguard.providers.aws.core.parity import ROWS as AWS
-from costguard.providers.kit.core.parity import Row, table
-from costguard.providers.tencent.core.parity import ROWS as TENCENT
+from tests.parity.alibaba import ROWS as ALIBABA
+from tests.parity.aws import ROWS as AWS
+from tests.parity.rows import Row, table
+from tests.parity.tencent import ROWS as TENCENT
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity.md"
 BEGINS, ENDS = "<!-- rows -->\n", "<!-- end of rows -->\n"

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from cloudstand.world.billing import final_until as in_the_world
-from costguard.providers.alibaba.billing.calendar import final_until as alibaba
+from costguard.providers.alibaba.billing.source import final_until as alibaba
 from costguard.providers.aws.billing.source import final_until as aws
 from costguard.providers.tencent.billing.requests import final_until as tencent
 

@@ -25,15 +25,13 @@ from costguard.domain.errors import (
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.ports import Target
+from costguard.providers.kit.compute.executor import require_acting, require_instance, require_volume
 from costguard.providers.kit.compute.source import Reading, batches, by_id, known_among
 from costguard.providers.kit.core.accounts import Discoverer, Members, Regions
-from costguard.providers.kit.core.changes import after_sending, require_acting, require_instance, require_volume
-from costguard.providers.kit.core.clocks import clock_skew, date_told
-from costguard.providers.kit.core.fields import tag_value
+from costguard.providers.kit.core.calls import by_token
+from costguard.providers.kit.core.fields import after_sending, tag_value
 from costguard.providers.kit.core.gaps import DEADLINE, gap_kind, signal_gaps
-from costguard.providers.kit.core.pacing import Pacer
-from costguard.providers.kit.core.paging import by_token
-from costguard.providers.kit.core.retry import RetryPolicy
+from costguard.providers.kit.core.pacing import Pacer, RetryPolicy, clock_skew, date_told
 
 
 def gap(shard: Shard, what: str, error: ProviderError) -> Gap:

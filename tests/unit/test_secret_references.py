@@ -18,9 +18,9 @@ from costguard.connections.secrets import KEPT_FOR, SecretKeeper, open_secret_st
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, NotFoundError, ProviderError
 from costguard.engine.doctor.settings import examine_secrets
 from costguard.faas.handler import build_handler, build_http_handler
-from costguard.providers.alibaba.core.secrets import AlibabaSecrets
-from costguard.providers.aws.core.secrets import AwsSecrets
-from costguard.providers.tencent.core.secrets import TencentSecrets
+from costguard.providers.alibaba.core.services import AlibabaSecrets
+from costguard.providers.aws.core.services import AwsSecrets
+from costguard.providers.tencent.core.services import TencentSecrets
 from costguard.report.doctor.checks import Code, Health
 from costguard.report.doctor.views import check_lines
 from costguard.report.words.sentences import Language

@@ -14,11 +14,11 @@ from hypothesis import strategies as some
 from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendScope
 from costguard.domain.refs import Shard
+from costguard.providers.kit.billing.calendar import Month, begin_of
 from costguard.providers.tencent.billing.answers import Row, amount_in, region_number, region_word, to_row
-from costguard.providers.tencent.billing.cost_explorer import CostExplorer
-from costguard.providers.tencent.billing.lines import Charges, day_of
-from costguard.providers.tencent.billing.reading import Bill, Span
-from costguard.providers.tencent.billing.requests import BillReader, Month, Payer
+from costguard.providers.tencent.billing.lines import Charges
+from costguard.providers.tencent.billing.requests import BillReader, CostExplorer, Payer
+from costguard.providers.tencent.billing.source import Bill, Span
 from costguard.providers.tencent.billing.vendor_budgets import read_budgets
 
 UTC = timezone.utc
@@ -280,7 +280,7 @@ def test_however_long_a_charge_is_its_days_add_up(cost: Decimal, start: int, sec
     found = row(ComponentSet=[{"RealCost": f"{cost:.8f}"}], ActionType="postpay_deduct_m", **times)
     lines = charges_of(found, until=MARCH + 90 * DAY).lines()
     assert sum(line.billed_cost.amount for line in lines) == cost
-    assert all(day_of(line.charge_period_start) == line.charge_period_start for line in lines)
+    assert all(begin_of(line.charge_period_start) == line.charge_period_start for line in lines)
 
 
 # --- months

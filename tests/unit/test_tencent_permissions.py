@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from costguard.domain.errors import InvalidInputError
+from costguard.providers.kit.core.signing import no_clock
 from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
-from costguard.providers.tencent.core.products import GLOBAL, PAGES, VERSIONS, known_cloud
-from costguard.providers.tencent.core.session import RATES
+from costguard.providers.tencent.core.products import GLOBAL, PAGES, VERSIONS
+from costguard.providers.tencent.core.session import RATES, TencentSession
 from costguard.providers.tencent.iam.permissions import (
     KNOWN_OPERATIONS,
     OPERATIONS,
@@ -80,4 +81,4 @@ def test_a_permission_has_the_name_of_its_operation() -> None:
 
 def test_a_site_nobody_knows_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="tencent-mars"):
-        known_cloud("tencent-mars")
+        TencentSession(keys=None, now=no_clock, cloud="tencent-mars")

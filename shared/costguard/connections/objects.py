@@ -24,7 +24,7 @@ def open_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
     if not url:
         return None
     if scheme == "s3":
-        from costguard.providers.aws.core.objects import open_s3
+        from costguard.providers.aws.core.services import open_s3
 
         own = settings.aws.key
         return open_s3(
@@ -41,10 +41,10 @@ def open_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
             return None if key is None else Keys(key.key_id, key.secret.reveal(), key.token.reveal())
 
         if scheme == "oss":
-            from costguard.providers.alibaba.core.objects import open_oss
+            from costguard.providers.alibaba.core.services import open_oss
 
             return open_oss(url, keys_of(settings.alibaba), now=clock.now, endpoint=settings.alibaba.endpoint_url)
-        from costguard.providers.tencent.core.objects import open_cos
+        from costguard.providers.tencent.core.services import open_cos
 
         return open_cos(url, keys_of(settings.tencent), now=clock.now, endpoint=settings.tencent.endpoint_url)
     if scheme:

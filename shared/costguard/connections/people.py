@@ -107,7 +107,7 @@ def _link(settings: Settings, now: Now) -> Link | None:
 def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
     """SES and DirectMail with our own credentials, from a session that can do nothing else."""
     if settings.mail_via == "ses":
-        from costguard.providers.aws.core.mail import SesCarrier
+        from costguard.providers.aws.core.services import SesCarrier
         from costguard.providers.aws.core.session import AwsSession
 
         own = settings.aws.key
@@ -121,7 +121,7 @@ def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
         )
         return SesCarrier(aws.only_for(Purpose.MAIL))
     if settings.mail_via == "directmail":
-        from costguard.providers.alibaba.core.mail import DirectMailCarrier
+        from costguard.providers.alibaba.core.services import DirectMailCarrier
         from costguard.providers.alibaba.core.session import AlibabaSession
         from costguard.providers.kit.core.credentials import Keys
 

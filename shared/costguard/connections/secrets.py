@@ -67,7 +67,7 @@ def open_secret_store(settings: Settings, reference: SecretReference, region: st
     """
     provider = provider_of(reference.cloud)
     if provider == "aws":
-        from costguard.providers.aws.core.secrets import AwsSecrets
+        from costguard.providers.aws.core.services import AwsSecrets
 
         own = settings.aws.key
         return AwsSecrets(
@@ -78,7 +78,7 @@ def open_secret_store(settings: Settings, reference: SecretReference, region: st
             seconds_left=lambda: _SECONDS,
         )
     if provider == "alibaba":
-        from costguard.providers.alibaba.core.secrets import AlibabaSecrets
+        from costguard.providers.alibaba.core.services import AlibabaSecrets
 
         if settings.alibaba_overridden:
             message = f"{_told(reference)}: unset ALIYUN_ACCESS_KEY_ID, which its SDK would prefer to the role"
@@ -89,7 +89,7 @@ def open_secret_store(settings: Settings, reference: SecretReference, region: st
         except ValueError as err:
             message = f"{_told(reference)}: {err}"
             raise InvalidInputError(message) from err
-    from costguard.providers.tencent.core.secrets import TencentSecrets
+    from costguard.providers.tencent.core.services import TencentSecrets
 
     keys, endpoint = keys_of(settings.tencent), settings.tencent.endpoint_url
     return TencentSecrets(reference.cloud, region, keys, endpoint=endpoint, seconds_left=lambda: _SECONDS)

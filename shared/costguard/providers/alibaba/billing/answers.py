@@ -10,15 +10,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
 
 from costguard.domain.money import ChargeCategory, Money, PricingCategory
-from costguard.providers.alibaba.billing.calendar import Cycle, Term
+from costguard.estimates.purchases import months_on
 from costguard.providers.alibaba.compute.instance_types import named_for_accelerator
+from costguard.providers.kit.billing.calendar import Month, begin_of
 from costguard.providers.kit.core.fields import Fields, part, text
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """How long something was paid for in advance."""
+
+    months: int
+    rest: timedelta = timedelta(0)
+
+    def end(self, day: date) -> datetime:
+        """When it is over if it begins with `day`."""
+        return begin_of(months_on(day, self.months)) + self.rest
+
 
 _AMOUNT = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,20})?", re.ASCII)
 _MOST = Decimal("1e15")
@@ -140,11 +154,7 @@ def row_of(record: Fields, payer: str, day: date | None) -> Row:
 
 
 def sum_of(record: Fields) -> Sum:
-    """One element of `Data.Items.Item` of QueryBillOverview.
-
-    Raises:
-        ValueError, TypeError: not as documented.
-    """
+    """One element of `Data.Items.Item` of QueryBillOverview."""
     due, vouchers = _due_and_vouchers(record)
     return Sum(
         item=Item(_told(record, "Item")),
@@ -157,7 +167,7 @@ def sum_of(record: Fields) -> Sum:
     )
 
 
-def payer_in(answer: Fields, cycle: Cycle) -> str:
+def payer_in(answer: Fields, cycle: Month) -> str:
     """Whose bill an answer is, once it is known to be of the cycle that was asked for.
 
     Raises:
@@ -172,11 +182,7 @@ def payer_in(answer: Fields, cycle: Cycle) -> str:
 
 
 def amount_in(record: Fields, key: str) -> Decimal:
-    """An amount, to the last digit; zero where absent or empty.
-
-    Raises:
-        ValueError, TypeError: it is none.
-    """
+    """An amount, to the last digit; zero where absent or empty."""
     found = record.get(key, "")
     if found == "" and not isinstance(found, bool):
         return Decimal(0)

@@ -13,17 +13,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from costguard.domain.errors import ProviderError
-from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
-from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
+from costguard.domain.money import HourlyRate, Money
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Billing, Instance, Volume
 from costguard.policy.model.policy import PriceOverride
 from costguard.providers.alibaba.core.fields import structures_in
-from costguard.providers.kit.billing.prices import negotiated
+from costguard.providers.kit.billing.prices import CloudPrices, gib_hourly
 from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, part, text
 
@@ -70,56 +70,37 @@ class Disk:
     size_gib: int
 
 
-class AlibabaPrices:
-    """`PriceSource` for one site. What was asked once is kept; threads may share it (two may ask the same at once)."""
+class AlibabaPrices(CloudPrices[Calls]):
+    """For one site: policy, then the price list; of spot the price in force in its zone.
+
+    What a prepaid machine costs was settled when it was bought: its list price by the hour is shown all the same. What
+    an address costs is not told by any API here. Snapshots are priced as standard ones.
+
+    API: ECS DescribePrice, once for each type in a region that the process meets.
+    """
 
     def __init__(self, session: Calls, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
-        self._session = session
-        self._overrides = tuple(overrides)
-        self._today = now.astimezone(timezone.utc).date().isoformat()
+        super().__init__(session, overrides, now=now)
         self._hourly: dict[Product | Disk, Money | None] = {}
         self._lock = threading.Lock()
 
-    def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
-        """Hourly price by instance: policy, then the price list; of spot the price in force in its zone.
-
-        A policy's price is what was negotiated for on-demand use, so spot is never priced by it. What a prepaid
-        machine costs was settled when it was bought: its list price by the hour is shown all the same.
-
-        API: ECS DescribePrice, once for each type in a region that the process meets.
-        """
-        agreed_on = {each.ref: negotiated(each, self._overrides) for each in instances}
-        asked = {
-            product_of(instance): instance.ref.account for instance in instances if agreed_on[instance.ref] is None
-        }
-        self._read_all(asked)
-        found: dict[ResourceRef, HourlyRate] = {}
-        for instance in instances:
-            agreed = agreed_on[instance.ref]
-            listed = self._hourly.get(product_of(instance)) if agreed is None else None
-            if agreed is not None:
-                found[instance.ref] = HourlyRate(agreed, "policy", self._today)
-            elif listed is not None:
-                found[instance.ref] = HourlyRate(listed, _SOURCE, self._today)
-        return found
-
-    def kept_hourly(self, detail: InstanceDetail) -> Sequence[tuple[str, Money | None]]:
-        """Disks and elastic addresses, which bill on after a stop; what an address costs is not told by any API here.
-
-        Provisioned performance of disks bills on top and is not known here: a lower bound.
-        """
-        disks = {_disk_of(volume): volume.ref.account for volume in detail.volumes}
-        self._read_all(disks)
-        volumes = [("volume", self._hourly.get(_disk_of(volume))) for volume in detail.volumes]
-        return [*volumes, *(("public_address", None) for _ in detail.kept_addresses)]
-
     def snapshot_hourly(self, volume: Volume) -> Money | None:
-        """The whole disk as a standard snapshot: those hold changed blocks only, so never more. None where unknown."""
+        """As on every cloud, by the table."""
         gib_month = SNAPSHOT_GIB_MONTH.get((volume.ref.cloud, volume.ref.region))
-        if gib_month is None:
-            return None
-        hourly = gib_month * Decimal(str(volume.size_gib)) / HOURS_PER_MONTH
-        return Money(hourly, CURRENCIES[volume.ref.cloud])
+        return gib_hourly(volume, gib_month, CURRENCIES[volume.ref.cloud])
+
+    def _read(self, instances: Sequence[Instance]) -> None:
+        self._read_all({product_of(instance): instance.ref.account for instance in instances})
+
+    def _told(self, instance: Instance) -> HourlyRate | None:
+        found = self._hourly.get(product_of(instance))
+        return None if found is None else HourlyRate(found, _SOURCE, self._today)
+
+    def _read_volumes(self, volumes: Sequence[Volume]) -> None:
+        self._read_all({_disk_of(volume): volume.ref.account for volume in volumes})
+
+    def _volume_hourly(self, volume: Volume) -> Money | None:
+        return self._hourly.get(_disk_of(volume))
 
     def _read_all(self, asked: Mapping[Product, str] | Mapping[Disk, str]) -> None:
         """`asked` has the account in whose name to ask; what is known already is not asked."""
@@ -128,11 +109,11 @@ class AlibabaPrices:
         if not missing:
             return
         with ThreadPoolExecutor(min(_LOOKUPS_IN_FLIGHT, len(missing))) as pool:
-            read = list(pool.map(lambda each: (each[0], self._read(*each)), missing))
+            read = list(pool.map(lambda each: (each[0], self._ask(*each)), missing))
         with self._lock:
             self._hourly.update(read)
 
-    def _read(self, thing: Product | Disk, account: str) -> Money | None:
+    def _ask(self, thing: Product | Disk, account: str) -> Money | None:
         shard = Shard(thing.cloud, account, thing.region)
         spot = isinstance(thing, Product) and thing.spot
         request = question_about(thing)
@@ -183,9 +164,6 @@ def price_in(answer: Fields, *, spot: bool) -> Money | None:
 
     The page of DescribePrice lists the parts as `InstanceType`, `SystemDisk`, `DataDisk`, and answers that others show
     have small letters: they are the same here.
-
-    Raises:
-        TypeError, ValueError: not of the documented form.
     """
     price = part(part(answer, "PriceInfo"), "Price")
     details = structures_in(price, "DetailInfos.DetailInfo", _API)

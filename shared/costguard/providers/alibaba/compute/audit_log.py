@@ -5,23 +5,16 @@ Permissions: those of `Feature.TRAIL` in permissions.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
+from typing import Any
 
-from costguard.domain.refs import Deployment, Shard
-from costguard.domain.resources import Instance, Launch
-from costguard.ports import LaunchReport
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Launch
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import items_in, needed_time
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.compute.audit_log import (
-    Window,
-    deployments_among,
-    events_of,
-    launch_among,
-    looked_up,
-    name_in,
-)
+from costguard.providers.kit.compute.audit_log import AuditLog, Window, name_in
 from costguard.providers.kit.core.fields import Fields, named, part, text
 
 LOOKUP = "actiontrail:LookupEvents"
@@ -31,53 +24,37 @@ _ECS, _BY_SERVICE = "ecs", "AliyunServiceEvent"
 _SERVICE_ROLE, _DEFAULT_ROLE = "aliyunservicerolefor", ("aliyun", "defaultrole")
 
 
-class AlibabaAuditLog:
-    """`CloudAuditLog` for one site of Alibaba Cloud. `now` is the clock on the wall."""
+class AlibabaAuditLog(AuditLog[AlibabaSession]):
+    """For one site of Alibaba Cloud: who called RunInstances or CreateInstance.
 
-    def __init__(self, session: AlibabaSession, *, now: Callable[[], datetime]) -> None:
-        self._session = session
-        self._now = now
+    By the id of each instance, around its CreationTime, in its region; two requests a second are let through, and 90
+    days are kept. The mark of a deployment is the role session (`userName`: ROLE:SESSION) and the user agent.
 
-    def launches(self, instances: Sequence[Instance]) -> LaunchReport:
-        """Who called RunInstances or CreateInstance. Starting a machine again is not launching it.
+    API: ActionTrail LookupEvents in one region, which it records ("Query ActionTrail events by assuming a RAM role"
+    shows such an event; "Structure of a management event": userAgent).
+    """
 
-        API: ActionTrail LookupEvents by the id of each instance, around its CreationTime, in its region; two requests
-        a second are let through, and 90 days are kept.
-        """
-        return looked_up(instances, self._now(), self._launch, errors.gap)
+    lookup = LOOKUP
+    _gap = staticmethod(errors.gap)
 
-    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
-        """By the events of LookupEvents itself, which ActionTrail records.
-
-        The mark is the role session (`userName`: ROLE:SESSION) and the user agent.
-
-        API: ActionTrail LookupEvents by EventName in one region ("Query ActionTrail events by assuming a RAM role"
-        shows such an event; "Structure of a management event": userAgent).
-        """
-        pages = self._session.pages(
+    def _pages(self, shard: Shard, key: str, value: str, window: Window) -> Iterator[list[Any]]:
+        return self._session.pages(
             shard,
             "actiontrail",
             "LookupEvents",
             "Events",
-            LookupAttribute=[{"Key": "EventName", "Value": "LookupEvents"}],
-            StartTime=_written(since),
-            EndTime=_written(self._now()),
-            MaxResults=_PAGE,
-        )
-        return deployments_among(pages, LOOKUP, _asker)
-
-    def _launch(self, instance: Instance, window: Window) -> Launch | None:
-        pages = self._session.pages(
-            instance.ref.shard,
-            "actiontrail",
-            "LookupEvents",
-            "Events",
-            LookupAttribute=[{"Key": "ResourceName", "Value": instance.ref.native_id}],
+            LookupAttribute=[{"Key": key, "Value": value}],
             StartTime=_written(window.since),
             EndTime=_written(window.until),
             MaxResults=_PAGE,
         )
-        return launch_among(events_of(pages, LOOKUP), LOOKUP, launch_in, instance.ref.native_id)
+
+    def _launch_in(self, event: Fields, native_id: str) -> Launch | None:
+        return launch_in(event, native_id)
+
+    def _asker(self, event: Fields) -> tuple[datetime, str]:
+        who = f"{text(part(event, 'userIdentity'), 'userName')} {text(event, 'userAgent')}"
+        return needed_time(event, "eventTime"), who
 
 
 def launch_in(event: Fields, native_id: str) -> Launch | None:
@@ -95,11 +72,6 @@ def launch_in(event: Fields, native_id: str) -> Launch | None:
         return None
     by = launcher(part(event, "userIdentity"), by_service=text(event, "eventType") == _BY_SERVICE)
     return Launch(by, needed_time(event, "eventTime"), named(event, "eventId"))
-
-
-def _asker(event: Fields) -> tuple[datetime, str]:
-    who = f"{text(part(event, 'userIdentity'), 'userName')} {text(event, 'userAgent')}"
-    return needed_time(event, "eventTime"), who
 
 
 def launcher(identity: Fields, *, by_service: bool = False) -> str:

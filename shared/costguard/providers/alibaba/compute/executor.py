@@ -12,9 +12,9 @@ from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.compute.executor import CASE_TAG, DECISION_TAG, Executor, KeepTagger
-from costguard.providers.kit.core.changes import after_sending, require_instance, require_volume, unfit
-from costguard.providers.kit.core.fields import named, text
+from costguard.providers.kit.compute.executor import Executor, KeepTagger, require_instance, require_volume, unfit
+from costguard.providers.kit.compute.source import CASE_TAG, DECISION_TAG
+from costguard.providers.kit.core.fields import after_sending, named, text
 
 
 class AlibabaKeepTagger(KeepTagger[AlibabaSession]):

@@ -28,11 +28,7 @@ for machines with local disks, of family gn5, prepaid ones and those of the clas
 
 
 def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local_disk_gib: float | None) -> Instance:
-    """One instance as DescribeInstances saw it. Its times are told to the minute, rounded down.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
-    """
+    """One instance as DescribeInstances saw it. Its times are told to the minute, rounded down."""
     tags = tags_of(described, API)
     state = _STATES.get(text(described, "Status"), InstanceState.UNKNOWN)
     public_ip, kept = _public_ip(described)

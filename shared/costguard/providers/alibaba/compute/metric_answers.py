@@ -240,7 +240,7 @@ def summed(series: Mapping[str, Rates], needed: AbstractSet[str], hours: int) ->
     A minute counts where each that is `needed` has a point in it. In one that does not count, what is there is still
     among the largest.
     """
-    whole = no_cells(hours)
+    whole = Cells.empty(hours)
     if not series.keys() >= needed:
         return whole
     for hour in range(hours):
@@ -252,8 +252,3 @@ def summed(series: Mapping[str, Rates], needed: AbstractSet[str], hours: int) ->
         if counted:
             whole.maxima[hour], whole.samples[hour] = max(sums), counted
     return whole
-
-
-def no_cells(hours: int) -> Cells:
-    """Of what was to be there and is not: no hour of it was measured."""
-    return Cells(array("d", [float("nan")]) * hours, array("I", [0]) * hours)

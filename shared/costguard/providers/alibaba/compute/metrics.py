@@ -28,10 +28,10 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from costguard.domain.errors import ProviderError, TruncatedReadError
+from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Instance
-from costguard.domain.signals import SignalHistory, SignalName, SignalReading
+from costguard.domain.signals import SignalHistory, SignalName
 from costguard.ports import SignalReport
 from costguard.providers.alibaba.compute.metric_answers import (
     MINUTES,
@@ -44,15 +44,13 @@ from costguard.providers.alibaba.compute.metric_answers import (
     added,
     batched,
     cut,
-    no_cells,
     series_of,
     summed,
 )
 from costguard.providers.alibaba.core.errors import gap
-from costguard.providers.kit.compute.metrics import Cells, Window, combine
+from costguard.providers.kit.compute.metrics import Cells, Window, combine, report_of
 from costguard.providers.kit.core.calls import Calls
-from costguard.providers.kit.core.fields import as_documented, text
-from costguard.providers.kit.core.gaps import signal_gaps
+from costguard.providers.kit.core.fields import as_documented, cut_short, text
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK, SignalName.DISK})
 """Signals this source can read."""
@@ -154,7 +152,7 @@ class AlibabaSignals:
         elif asked:
             with ThreadPoolExecutor(min(_ANSWERS_IN_FLIGHT, len(asked))) as pool:
                 list(pool.map(lambda each: self._ask(shard, each[0], each[1], reading), asked))
-        return _report(shard, instances, reading, self._shown)
+        return _report(instances, reading, self._shown)
 
     def _ask(self, shard: Shard, question: _Question, span: Span, reading: _Reading) -> None:
         """One span of a question; whoever ends the last of them hands the whole in."""
@@ -185,8 +183,7 @@ class AlibabaSignals:
         tokens: set[str] = set()
         while token := self._take_page(shard, request, question):
             if token in tokens or len(tokens) >= _MOST_PAGES:
-                message = f"{OPERATION}: the same page token came twice, or pages without end"
-                raise TruncatedReadError(message, operation=OPERATION, code="RepeatedToken")
+                raise cut_short(OPERATION, "the same page token came twice, or pages without end", "RepeatedToken")
             tokens.add(token)
             request["NextToken"] = token
 
@@ -249,9 +246,7 @@ def _questions(
         yield _Question(metric, refs, spans, Folding(metric, window, frozenset(refs)), len(spans), minutes)
 
 
-def _report(
-    shard: Shard, instances: Sequence[Instance], reading: _Reading, shown: frozenset[SignalName]
-) -> SignalReport:
+def _report(instances: Sequence[Instance], reading: _Reading, shown: frozenset[SignalName]) -> SignalReport:
     told = {instance.ref: instance for instance in instances}
     histories: dict[ResourceRef, list[SignalHistory]] = {}
     for (ref, signal, device), pieces in reading.cells.items():
@@ -274,17 +269,7 @@ def _report(
                 documented_per_hour=MINUTES,
             )
         )
-    readings = {
-        instance.ref: SignalReading(
-            tuple(
-                sorted(histories.get(instance.ref, ()), key=lambda one: (one.name.value, len(one.device), one.device))
-            ),
-            DELAY,
-        )
-        for instance in instances
-        if instance.ref not in reading.failures
-    }
-    return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
+    return report_of(instances, histories, reading.failures, DELAY, gap)
 
 
 def _network(
@@ -298,14 +283,14 @@ def _network(
     """
     by_part = {metric.part: cells for metric, cells in pieces.items()}
     host = [metric for metric in _HOST_METRICS if metric.signal is SignalName.NETWORK and metric.needed]
-    needed = [by_part.get(metric.part) or no_cells(hours) for metric in host]
+    needed = [by_part.get(metric.part) or Cells.empty(hours) for metric in host]
     outside = {way: by_part[f"internet {way}"] for way in _WAYS if f"internet {way}" in by_part}
     if instance.further_public_ips is None:
-        needed.append(no_cells(hours))
+        needed.append(Cells.empty(hours))
     listed = {instance.public_ip, *(instance.further_public_ips or ())} - {""}
     reported = {ip for series in ways.values() for ip in series}
     if reported or len(listed) > 1:
         needed += [summed(ways.get(way, {}), listed | reported, hours) for way in _WAYS]
     elif listed:
-        needed += [outside.pop(way, no_cells(hours)) for way in _WAYS]
+        needed += [outside.pop(way, Cells.empty(hours)) for way in _WAYS]
     return added(needed, list(outside.values()))

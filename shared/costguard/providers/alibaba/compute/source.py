@@ -22,12 +22,10 @@ from costguard.providers.alibaba.compute.instances import (
     secondary_interfaces,
     to_instance,
 )
-from costguard.providers.alibaba.core import accounts, errors
+from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import json_list, needed_time, structures_in, tags_of
-from costguard.providers.alibaba.core.paging import numbered_pages, prove_permitted
-from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.compute.executor import DECISION_TAG
-from costguard.providers.kit.compute.source import CloudInventory, Described, Reading, by_id, type_in
+from costguard.providers.alibaba.core.session import AlibabaSession, discover, numbered_pages, prove_permitted
+from costguard.providers.kit.compute.source import DECISION_TAG, CloudInventory, Described, Reading, by_id, type_in
 from costguard.providers.kit.core.calls import listed
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
 
@@ -63,8 +61,8 @@ class AlibabaInventory(CloudInventory[AlibabaSession]):
         self._facts = catalogue.facts
 
     def discover(self, target: Target) -> Discovery:
-        """Accounts and regions of `target`; see `accounts.discover`."""
-        return accounts.discover(self._session, target)
+        """Accounts and regions of `target`; see `session.discover`."""
+        return discover(self._session, target)
 
     def _pages(self, shard: Shard) -> Iterator[Sequence[Any]]:
         return self._session.pages(

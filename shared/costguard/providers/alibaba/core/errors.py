@@ -27,10 +27,9 @@ from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core.products import PRODUCTS
 from costguard.providers.alibaba.core.transport import Answer, WireError
 from costguard.providers.alibaba.iam.permissions import permission_for
-from costguard.providers.kit.core.credentials import NO_CREDENTIALS
+from costguard.providers.kit.core.credentials import NO_CREDENTIALS, without_secrets
 from costguard.providers.kit.core.fields import UNDOCUMENTED
 from costguard.providers.kit.core.gaps import DEADLINE, gap_kind
-from costguard.providers.kit.core.redaction import without_secrets
 
 WOULD_BE_ALLOWED = frozenset({"DryRunOperation", "DRYRUN.SUCCESS"})
 """What a dry run is answered where the call itself would have been permitted; both are errors in form."""
@@ -50,39 +49,22 @@ _FIXES = {
 _FINE = frozenset({"200", "Success", "OK"})  # what `Code` says where an answer that succeeded has one
 _DENIED = frozenset(
     {
-        "AccessForbidden",
-        "Forbidden",
-        "Forbidden.AccessDenied",
-        "Forbidden.NoPermission",
-        "Forbidden.RAM",
-        "Forbidden.SubUser",
-        "Forbidden.Unauthorized",
-        "IncompleteSignature",
-        "InvalidAccessKeySecret",
-        "MissingSecurityToken",
-        "NotAuthorized",
-        "SignatureDoesNotMatch",
-        "UnauthorizedOperation",
+        *("AccessForbidden", "Forbidden", "Forbidden.AccessDenied", "Forbidden.NoPermission", "Forbidden.RAM"),
+        *("Forbidden.SubUser", "Forbidden.Unauthorized", "IncompleteSignature", "InvalidAccessKeySecret"),
+        *("MissingSecurityToken", "NotAuthorized", "SignatureDoesNotMatch", "UnauthorizedOperation"),
     }
 )
 _DENIED_FAMILIES = ("NoPermission", "InvalidAccessKeyId", "InvalidSecurityToken", "InvalidTimeStamp", "ImplicitDeny")
 _TRANSIENT = frozenset(
     {
-        "InternalError",
-        "InternalFailure",
-        "ServiceUnavailable",
-        "SystemBusy",
-        "UnknownError",
+        *("InternalError", "InternalFailure", "ServiceUnavailable", "SystemBusy", "UnknownError"),
     }
 )
 _BUSY = frozenset({"ConcurrentCallNotSupported"})
 """Somebody else changes the organisation now: nothing was done."""
 _ALREADY_SENT = frozenset(
     {
-        "IdempotentProcessing",
-        "LastRequestProcessing",
-        "LastTokenProcessing",
-        "SignatureNonceUsed",
+        *("IdempotentProcessing", "LastRequestProcessing", "LastTokenProcessing", "SignatureNonceUsed"),
     }
 )
 """The same request is there already: of a change, what became of it is not known; a read is asked again."""

@@ -8,19 +8,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from costguard.domain.errors import TruncatedReadError
-from costguard.providers.kit.core.fields import Fields, named, text
+from costguard.providers.kit.core.fields import Fields, cut_short, named, text
 
 # DescribeInstances tells minutes, disks and snapshots seconds; the documents give some fields both ways
 _FORM = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,6})?)?Z", re.ASCII)
 
 
 def time_of(fields: Mapping[str, Any], key: str) -> datetime | None:
-    """A time; None where it is absent or empty.
-
-    Raises:
-        ValueError: another form.
-    """
+    """A time; None where it is absent or empty."""
     found = text(fields, key)
     if not found:
         return None
@@ -92,8 +87,7 @@ def items_in(answer: Mapping[str, Any], result_key: str, operation: str) -> list
         if found in ("", {}):
             return []
     if not isinstance(found, list):
-        message = f"{operation}: answered without {result_key}: not as documented"
-        raise TruncatedReadError(message, operation=operation, code="MissingResult")
+        raise cut_short(operation, f"answered without {result_key}: not as documented", "MissingResult")
     return found
 
 
@@ -114,9 +108,6 @@ def tags_of(fields: Fields, operation: str, key: str = "TagKey", value: str = "T
     """`Tags` as ECS writes them, or as VPC does (`Key`, `Value`).
 
     A name twice is no answer of a cloud, and one of the two may protect.
-
-    Raises:
-        TypeError, ValueError: not of the documented form.
     """
     tags = structures_in(fields, "Tags.Tag", operation)
     found = {named(tag, key): text(tag, value) for tag in tags}

@@ -8,17 +8,20 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from costguard.domain.errors import AccessDeniedError, RefusedError
+from costguard.domain.errors import AccessDeniedError, ProviderError, RefusedError, TruncatedReadError, UnavailableError
 from costguard.domain.refs import Shard
+from costguard.domain.resources import Gap, GapKind
+from costguard.ports import Discovery, Target
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import flattened, items_in, needed_time
-from costguard.providers.alibaba.core.products import HOME_REGIONS, PRODUCTS, host_of
+from costguard.providers.alibaba.core.errors import WOULD_BE_ALLOWED
+from costguard.providers.alibaba.core.fields import flattened, items_in, needed_time, structures_in
+from costguard.providers.alibaba.core.products import HOME_REGIONS, PRODUCTS, host_of, is_region
 from costguard.providers.alibaba.core.transport import Question, Transport, WireError, check_endpoint
 from costguard.providers.alibaba.iam.permissions import KNOWN_OPERATIONS, REACH
-from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.kit.core.fields import Fields, account_id, named, text
-from costguard.providers.kit.core.paging import by_token
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.accounts import Discoverer, Members, Regions
+from costguard.providers.kit.core.calls import MOST_PAGES
+from costguard.providers.kit.core.credentials import Keys, without_secrets
+from costguard.providers.kit.core.fields import Fields, account_id, as_documented, named, text, whole
 from costguard.providers.kit.core.session import Common, Identity, Nature
 from costguard.providers.kit.core.signing import Entered, SigningSession
 
@@ -99,20 +102,12 @@ class AlibabaSession(SigningSession):
         super()._begin()
         self._transport = Transport(self._gate, agent=self.mark)
 
-    def pages(
-        self, shard: Shard, service: str, operation: str, result_key: str, /, **parameters: Any
-    ) -> Iterator[list[Any]]:
-        """The list under `result_key` (`Instances.Instance`) of every page, by `NextToken`, one page at a time.
+    def _items_in(self, answer: Fields, result_key: str, operation: str) -> list[Any]:
+        """The list at `Instances.Instance`."""
+        return items_in(answer, result_key, operation)
 
-        Raises:
-            TruncatedReadError: no such list, a token seen before, or pages without end.
-        """
-        api = f"{service}:{operation}"
-
-        def ask(page: dict[str, str]) -> dict[str, Any]:
-            return self.call(shard, service, operation, **{**parameters, **page})
-
-        yield from by_token(api, ask, lambda answer: items_in(answer, result_key, api), next_token)
+    def _next_token(self, answer: Fields) -> str:
+        return next_token(answer)
 
     def close(self) -> None:
         """Close all connections."""
@@ -174,6 +169,144 @@ class AlibabaSession(SigningSession):
         return errors.fields_of(answer, question.operation, changes=changes)
 
 
-def next_token(answer: dict[str, Any]) -> str:
+def next_token(answer: Fields) -> str:
     """The token of the next page; empty on the last."""
     return "" if answer.get("NextToken") is None else text(answer, "NextToken")
+
+
+def prove_permitted(session: AlibabaSession, shard: Shard, service: str, operation: str, **parameters: Any) -> None:
+    """Return where a dry run says that asking is permitted, and in no other case.
+
+    Raises:
+        AccessDeniedError: it is not permitted.
+        ProviderError: it could not be found out.
+    """
+    api = f"{service}:{operation}"
+    try:
+        session.call(shard, service, operation, **parameters, DryRun=True)
+    except ProviderError as err:
+        if err.code in WOULD_BE_ALLOWED:
+            return
+        raise
+    message = f"{api}: a dry run was answered like the call itself, so it proves nothing"
+    raise UnavailableError(message, operation=api, code="DryRunIgnored")
+
+
+def numbered_pages(
+    session: AlibabaSession,
+    shard: Shard,
+    api: str,
+    result_key: str,
+    named_by: str,
+    size: int,
+    /,
+    **parameters: Any,
+) -> Iterator[dict[str, Fields]]:
+    """The pages of the list at `result_key` that `api` (`kms:ListKeys`) answers with, its items by name.
+
+    Raises:
+        TruncatedReadError: not as many came as there are, or one came twice: the list moved while it was read.
+    """
+    service, _, operation = api.partition(":")
+    seen: set[str] = set()
+    for number in range(1, MOST_PAGES + 1):
+        answer = session.call(shard, service, operation, **parameters, PageNumber=number, PageSize=size)
+        with as_documented(api):
+            page = structures_in(answer, result_key, api)
+            total = _total(answer)
+            items = {named(item, named_by): item for item in page if named(item, named_by) not in seen}
+        seen |= items.keys()
+        yield items
+        if len(items) == len(page) and len(seen) == total:
+            return
+        if len(items) < len(page) or not page or len(seen) > total:
+            break
+    raise moved(api, len(seen))
+
+
+def moved(api: str, came: int) -> TruncatedReadError:
+    """What left the first page moves something of the second out of sight."""
+    message = f"{api}: {came} came, and that is not all, or not once each: the list moved"
+    return TruncatedReadError(message, operation=api, code="MissingItem")
+
+
+def _total(answer: Fields) -> int:
+    """Some lists of VPC write it as a text."""
+    told = answer.get("TotalCount")
+    if isinstance(told, str) and told.isascii() and told.isdigit():
+        return int(told)
+    return whole(answer, "TotalCount")
+
+
+_LISTING = "resourcedirectory:ListAccounts"
+_REGIONS = "ecs:DescribeRegions"
+_PAGE = 100
+_ACTIVE = frozenset({"CreateSuccess", "PromoteSuccess", "InviteSuccess"})
+CLOSED_REGIONS = frozenset({"ap-south-1", "ap-southeast-2"})
+"""Mumbai and Sydney were shut down in 2024 and may still be listed; nothing can run there, and nothing answers."""
+
+
+def discover(session: AlibabaSession, target: Target) -> Discovery:
+    """The shards of `target`, with credentials for each of its accounts at hand in `session`.
+
+    A member that cannot be entered is a gap; the others go on. The listing of an organisation leaves out the account
+    that leads it, and accounts that were deleted: no account is ever told to be closed.
+
+    Raises:
+        AccessDeniedError: there are no credentials at all.
+    """
+    regions = Regions(
+        listed=lambda whole: _regions(session, whole),
+        usable=lambda name, _: name not in CLOSED_REGIONS,
+        likely=lambda name: is_region(name) and name not in CLOSED_REGIONS,
+        unusable=_unusable,
+    )
+    return Discoverer(session, lambda first: _members(session, target, first), regions, errors.gap).discover(target)
+
+
+def _members(session: AlibabaSession, target: Target, lister: str) -> Members:
+    """Usable members of the organisation, as its management or a delegated account lists them.
+
+    API: ResourceDirectoryMaster ListAccounts, 100 accounts a page.
+    """
+    active: list[str] = []
+    gaps: list[Gap] = []
+    pages = session.pages(
+        Shard(target.cloud, lister), "resourcedirectory", "ListAccounts", "Accounts.Account", MaxResults=_PAGE
+    )
+    for page in pages:
+        with as_documented(_LISTING):
+            found = [(account_id(item, "AccountId"), text(item, "Status")) for item in page]
+        for account, status in found:
+            if status in _ACTIVE:
+                active.append(account)
+            else:
+                detail = f"the organisation lists this account as {without_secrets(status) or 'nothing'}"
+                gaps.append(Gap(Shard(target.cloud, account), "accounts", GapKind.UNREADABLE, detail))
+    return Members(sorted({lister, *active}), gaps=gaps)
+
+
+def _regions(session: AlibabaSession, whole: Shard) -> dict[str, str]:
+    """The regions that this account may use; one that is sold out may still hold machines.
+
+    API: ECS DescribeRegions, one answer without pages.
+    """
+    answer = session.call(whole, "ecs", "DescribeRegions")
+    with as_documented(_REGIONS):
+        listed = [named(item, "RegionId") for item in structures_in(answer, "Regions.Region", _REGIONS)]
+        strange = [name for name in listed if not is_region(name)]
+        if strange or not listed:
+            message = f"{len(strange)} of {len(listed)} regions have no name of one"
+            raise ValueError(message)
+    return dict.fromkeys(listed, "")
+
+
+def _unusable(shard: Shard, _: Mapping[str, str]) -> Gap:
+    region = shard.region
+    if region in CLOSED_REGIONS:
+        detail = f"region {region} was shut down by Alibaba Cloud in 2024"
+        fix = "take it out of the policy's regions"
+    else:
+        detail = f"account {shard.account} has no region {without_secrets(region)!r}"
+        fix = "correct the policy's regions"
+    return Gap(shard, "regions", GapKind.UNREADABLE, detail, fix)

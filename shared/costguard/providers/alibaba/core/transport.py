@@ -31,10 +31,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.alibaba.core.products import SERVICES
-from costguard.providers.kit.core.clocks import date_told
-from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.kit.core.credentials import Keys, without_secrets
 from costguard.providers.kit.core.gate import Gate
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.pacing import date_told
 
 _CONNECT_SECONDS = 5.0
 _SILENCE_SECONDS = 10.0  # between two parts of an answer

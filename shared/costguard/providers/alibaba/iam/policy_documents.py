@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from costguard.domain.actions import FreezeVia, LaunchFreeze
-from costguard.providers.alibaba.core.objects import OBJECT_OPERATIONS
+from costguard.providers.alibaba.core.services import OBJECT_OPERATIONS
 from costguard.providers.alibaba.iam.freeze_policy import role_policy
 from costguard.providers.alibaba.iam.permissions import policy_document
 from costguard.providers.kit.iam.operations import ACTING

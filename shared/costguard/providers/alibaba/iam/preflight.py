@@ -21,7 +21,7 @@ from costguard.providers.alibaba.compute.metrics import NAMESPACE
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.iam.permissions import OPERATIONS
-from costguard.providers.kit.core.clocks import clock_skew
+from costguard.providers.kit.core.pacing import clock_skew
 from costguard.providers.kit.iam.preflight import MOST_TRIED, Asking
 
 _NO_DRY_RUN = "the API has no dry run of it"

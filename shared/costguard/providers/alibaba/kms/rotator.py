@@ -7,8 +7,7 @@ from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.keys import EncryptionKey
 from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.core.changes import after_sending
-from costguard.providers.kit.core.fields import named, part
+from costguard.providers.kit.core.fields import after_sending, named, part
 from costguard.providers.kit.kms.rotator import KeyRotator
 
 _VERSION = "kms:CreateKeyVersion"

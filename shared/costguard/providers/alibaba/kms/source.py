@@ -20,8 +20,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in
-from costguard.providers.alibaba.core.paging import moved, numbered_pages, prove_permitted
-from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.core.session import AlibabaSession, moved, numbered_pages, prove_permitted
 from costguard.providers.alibaba.kms.answers import RunContext, to_key, unread_key
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
 from costguard.providers.kit.core.gaps import DEADLINE, named_gaps

@@ -17,12 +17,11 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.providers.alibaba.compute.instances import API as INSTANCES
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in, tags_of
-from costguard.providers.alibaba.core.paging import numbered_pages, prove_permitted
-from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.core.session import AlibabaSession, numbered_pages, prove_permitted
 from costguard.providers.alibaba.network.answers import ref_of, texts_in
+from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
 from costguard.providers.kit.core.gaps import NAMED
-from costguard.providers.kit.core.redaction import without_secrets
 
 PART = "interfaces"
 _LIST, _SIX = "ecs:DescribeNetworkInterfaces", "vpc:DescribeIpv6Addresses"

@@ -16,13 +16,12 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of
-from costguard.providers.alibaba.core.paging import prove_permitted
-from costguard.providers.alibaba.core.session import AlibabaSession, next_token
+from costguard.providers.alibaba.core.session import AlibabaSession, next_token, prove_permitted
 from costguard.providers.alibaba.network.answers import ref_of
 from costguard.providers.alibaba.network.rules import Ports, RuleLists, canonical, lists_named, to_range, to_rule
+from costguard.providers.kit.core.calls import by_token
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, flag, named, text
 from costguard.providers.kit.core.gaps import named_gaps
-from costguard.providers.kit.core.paging import by_token
 
 PART = "groups"
 RULES_API = "ecs:DescribeSecurityGroupAttribute"

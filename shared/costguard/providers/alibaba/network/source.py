@@ -31,8 +31,7 @@ from costguard.domain.network import (
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.paging import numbered_pages, prove_permitted
-from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.core.session import AlibabaSession, numbered_pages, prove_permitted
 from costguard.providers.alibaba.network import cards as network_cards
 from costguard.providers.alibaba.network import groups as network_groups
 from costguard.providers.alibaba.network.answers import (

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
-from costguard.domain.errors import TruncatedReadError
 from costguard.domain.money import Money
-from costguard.providers.kit.core.fields import Fields, named, part, parts
+from costguard.providers.kit.core.fields import Fields, cut_short, named, part, parts
 
 COSTS = "ce:GetCostAndUsage"
 DAY = timedelta(days=1)
@@ -66,12 +65,10 @@ def costs_by_day(
             first, second = _keys(group)
             costs = _costs(part(group, "Metrics"), metrics, currency)
             if found.setdefault((day, first, second), costs) is not costs:
-                message = f"{COSTS}: {day:{_DATE}} has a group twice"
-                raise TruncatedReadError(message, operation=COSTS, code="Contradiction")
+                raise cut_short(COSTS, f"{day:{_DATE}} has a group twice", "Contradiction")
     missing = (until - since) // DAY - len(days)
     if missing:
-        message = f"{COSTS}: {missing} of the days asked for are not in the answer"
-        raise TruncatedReadError(message, operation=COSTS, code="MissingDays")
+        raise cut_short(COSTS, f"{missing} of the days asked for are not in the answer", "MissingDays")
     return found
 
 

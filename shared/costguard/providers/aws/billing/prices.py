@@ -12,17 +12,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from costguard.domain.errors import ProviderError
-from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
+from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
+from costguard.domain.resources import Billing, Instance, Volume
 from costguard.policy.model.policy import PriceOverride
-from costguard.providers.aws.billing import price_table
-from costguard.providers.kit.billing.prices import negotiated
+from costguard.providers.kit.billing.prices import CloudPrices, gib_hourly
 from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import as_documented, moment, part, text
 
@@ -44,6 +43,65 @@ _SYSTEMS = {"linux": "Linux", "windows": "Windows", "rhel": "RHEL", "red hat": "
 _SPOT_PRODUCTS = {"Linux": "Linux/UNIX", "Windows": "Windows", "RHEL": "Red Hat Enterprise Linux", "SUSE": "SUSE Linux"}
 
 
+# List prices to fall back on, each with its date; what is not here is unknown. Linux, shared tenancy, us-east-1, USD an
+# hour without tax. Source: the EC2 on-demand price list (https://aws.amazon.com/ec2/pricing/on-demand/) as its Price
+# List API gave it on the date below. Other regions differ and are unknown here: grant `pricing:GetProducts`, or put
+# prices into the policy.
+
+INSTANCES_AS_OF = "2026-02-09"
+STORAGE_AS_OF = "2026-02-09"
+
+_US_EAST_1 = """
+    p3.2xlarge 3.06  p3.8xlarge 12.24  p3.16xlarge 24.48
+    p3dn.24xlarge 31.212
+    p4d.24xlarge 21.957642
+    p4de.24xlarge 27.44705
+    p5.4xlarge 6.88  p5.48xlarge 55.04
+    p5en.48xlarge 63.296
+    g4dn.xlarge 0.526  g4dn.2xlarge 0.752  g4dn.4xlarge 1.204  g4dn.8xlarge 2.176  g4dn.12xlarge 3.912
+    g4dn.16xlarge 4.352  g4dn.metal 7.824
+    g5.xlarge 1.006  g5.2xlarge 1.212  g5.4xlarge 1.624  g5.8xlarge 2.448  g5.12xlarge 5.672  g5.16xlarge 4.096
+    g5.24xlarge 8.144  g5.48xlarge 16.288
+    g6.xlarge 0.8048  g6.2xlarge 0.9776  g6.4xlarge 1.3232  g6.8xlarge 2.0144  g6.12xlarge 4.6016
+    g6.16xlarge 3.3968  g6.24xlarge 6.6752  g6.48xlarge 13.3504
+    g6e.xlarge 1.861  g6e.2xlarge 2.24208  g6e.4xlarge 3.00424  g6e.8xlarge 4.52856  g6e.12xlarge 10.49264
+    g6e.16xlarge 7.57719  g6e.24xlarge 15.06559  g6e.48xlarge 30.13118
+    inf2.xlarge 0.7582  inf2.8xlarge 1.96786  inf2.24xlarge 6.49063  inf2.48xlarge 12.98127
+    trn1.2xlarge 1.34375  trn1.32xlarge 21.5
+    trn1n.32xlarge 24.78
+"""
+
+_WORDS = _US_EAST_1.split()
+INSTANCE_HOURLY_USD = {
+    ("us-east-1", name): Decimal(price) for name, price in zip(_WORDS[::2], _WORDS[1::2], strict=True)
+}
+"""(region, instance type) → USD an hour."""
+
+_VOLUMES = {
+    "gp3": "0.08",
+    "gp2": "0.10",
+    "io2": "0.125",
+    "io1": "0.125",
+    "st1": "0.045",
+    "sc1": "0.015",
+    "standard": "0.05",
+}
+VOLUME_GIB_MONTH_USD = {("us-east-1", name): Decimal(price) for name, price in _VOLUMES.items()}
+"""(region, volume type) → USD a GiB-month (https://aws.amazon.com/ebs/pricing/); IOPS and throughput bought extra."""
+
+SNAPSHOT_GIB_MONTH_USD = {"us-east-1": Decimal("0.05")}
+"""Region → USD a GiB-month of changed blocks, standard tier; the volume's size is the most there can be."""
+
+PUBLIC_ADDRESS_HOURLY_USD = Decimal("0.005")
+"""A public IPv4 address an hour in every commercial region, in use or not (https://aws.amazon.com/vpc/pricing/)."""
+
+NAT_GATEWAY_HOURLY_USD = {"us-east-1": Decimal("0.045")}
+"""Region → USD an hour for a NAT gateway there is (https://aws.amazon.com/vpc/pricing/); the gigabytes through it and
+its addresses are extra."""
+
+NETWORK_AS_OF = "2026-02-09"
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """What has one price: an instance type in a region under an operating system and tenancy, in API words."""
@@ -55,68 +113,49 @@ class Product:
     tenancy: str
 
 
-class AwsPrices:
-    """`PriceSource` for AWS. What was asked once is kept; threads may share it (two may ask the same at once)."""
+class AwsPrices(CloudPrices[Lists]):
+    """For every partition of AWS: policy, then spot history or the price list, then the table.
+
+    Snapshots are priced at the standard tier. IOPS and throughput that were bought (gp3, io1, io2) bill on top.
+    """
 
     def __init__(self, session: Lists, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
-        self._session = session
-        self._overrides = tuple(overrides)
-        self._now = now.astimezone(timezone.utc)
-        self._today = self._now.date().isoformat()
+        super().__init__(session, overrides, now=now)
         self._on_demand: dict[Product, Money | None] = {}
         self._spot: dict[tuple[str, Product, str], Money] = {}  # zone names mean another place in each account
         self._spot_asked: set[tuple[str, Product]] = set()
         self._silent: set[str] = set()
         self._no_any_of: set[str] = set()  # clouds whose price list takes one instance type a request
 
-    def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
-        """Hourly price by instance: policy, then spot history or the price list, then the table.
-
-        A policy's price is what was negotiated for on-demand use, so Spot is never priced by it.
-        """
-        for shard, asked in _by_shard(i for i in instances if i.billing is Billing.SPOT).items():
-            self._read_spot(shard, asked)
-        self._read_price_list(instances)
-        found = {instance.ref: self._rate(instance) for instance in instances}
-        return {ref: rate for ref, rate in found.items() if rate is not None}
-
-    def kept_hourly(self, detail: InstanceDetail) -> Sequence[tuple[str, Money | None]]:
-        """Volumes and kept public addresses, which bill on after a stop.
-
-        Bought IOPS and throughput (gp3, io1, io2) bill on top and are not known here: a lower bound.
-        """
-        volumes = [
-            ("volume", _gib_hourly(volume, price_table.VOLUME_GIB_MONTH_USD.get(_place(volume))))
-            for volume in detail.volumes
-        ]
-        addresses = [
-            ("public_address", Money(price_table.PUBLIC_ADDRESS_HOURLY_USD, "USD") if ref.cloud == "aws" else None)
-            for ref in detail.kept_addresses
-        ]
-        return [*volumes, *addresses]
-
     def snapshot_hourly(self, volume: Volume) -> Money | None:
-        """The whole volume at the standard tier: snapshots hold changed blocks only, so never more."""
-        return _gib_hourly(volume, price_table.SNAPSHOT_GIB_MONTH_USD.get(volume.ref.region))
+        """As on every cloud, by the table."""
+        return gib_hourly(volume, SNAPSHOT_GIB_MONTH_USD.get(volume.ref.region), "USD")
 
-    def _rate(self, instance: Instance) -> HourlyRate | None:
+    def _volume_hourly(self, volume: Volume) -> Money | None:
+        return gib_hourly(volume, VOLUME_GIB_MONTH_USD.get((volume.ref.region, volume.volume_type)), "USD")
+
+    def _address_hourly(self, ref: ResourceRef) -> Money | None:
+        return Money(PUBLIC_ADDRESS_HOURLY_USD, "USD") if ref.cloud == "aws" else None
+
+    def _told(self, instance: Instance) -> HourlyRate | None:
         product = _product(instance)
-        if instance.billing is Billing.SPOT:
-            spot = self._spot.get((instance.ref.account, product, instance.zone)) if product else None
-            return HourlyRate(spot, "aws-spot", self._today) if spot else None
-        agreed = negotiated(instance, self._overrides)
-        if agreed is not None:
-            return HourlyRate(agreed, "policy", self._today)
         if product is None:
             return None
+        if instance.billing is Billing.SPOT:
+            spot = self._spot.get((instance.ref.account, product, instance.zone))
+            return HourlyRate(spot, "aws-spot", self._today) if spot else None
         live = self._on_demand.get(product)
         return HourlyRate(live, "aws-pricing", self._today) if live else table_rate(product)
+
+    def _read(self, instances: Sequence[Instance]) -> None:
+        for shard, asked in _by_shard(i for i in instances if i.billing is Billing.SPOT).items():
+            self._read_spot(shard, asked)
+        self._read_price_list([i for i in instances if i.billing is not Billing.SPOT])
 
     def _read_price_list(self, instances: Sequence[Instance]) -> None:
         asked = {
             product: instance.ref.account
             for instance in instances
-            if instance.billing is not Billing.SPOT and negotiated(instance, self._overrides) is None
             for product in [_product(instance)]
             if product is not None and product.cloud in PRICE_LIST_REGIONS and product not in self._on_demand
         }
@@ -261,7 +300,7 @@ def _hourly_prices(entry: Mapping[str, Any], product: Product) -> Iterator[Decim
 
 
 def hourly_on_demand(entry: Mapping[str, Any], currency: str) -> Iterator[Decimal]:
-    """Every hourly price above zero of an entry of a price list. Raises as `documented.py`."""
+    """Every hourly price above zero of an entry of a price list. Raises as `kit/core/fields.py`."""
     offers = part(part(entry, "terms"), "OnDemand")
     for term in offers:
         dimensions = part(part(offers, term), "priceDimensions")
@@ -289,10 +328,10 @@ def spot_prices(history: Iterable[Mapping[str, Any]], currency: str) -> Mapping[
 
 def table_rate(product: Product) -> HourlyRate | None:
     """The dated list price; the table holds Linux on shared hardware only."""
-    price = price_table.INSTANCE_HOURLY_USD.get((product.region, product.instance_type))
+    price = INSTANCE_HOURLY_USD.get((product.region, product.instance_type))
     if price is None or (product.system, product.tenancy) != ("Linux", "Shared"):
         return None
-    return HourlyRate(Money(price, "USD"), "table", price_table.INSTANCES_AS_OF)
+    return HourlyRate(Money(price, "USD"), "table", INSTANCES_AS_OF)
 
 
 def _product(instance: Instance) -> Product | None:
@@ -308,16 +347,6 @@ def _decimal(value: str) -> Decimal | None:
     """A positive exact number of sensible length, or None: 1E+999999999 is one too, and a gigabyte once printed."""
     number = Decimal(value) if _PRICE.fullmatch(value) else Decimal(0)
     return number if number > 0 else None
-
-
-def _place(volume: Volume) -> tuple[str, str]:
-    return (volume.ref.region, volume.volume_type)
-
-
-def _gib_hourly(volume: Volume, gib_month: Decimal | None) -> Money | None:
-    if gib_month is None:
-        return None
-    return Money(gib_month * Decimal(str(volume.size_gib)) / HOURS_PER_MONTH, "USD")
 
 
 def _by_shard(instances: Iterable[Instance]) -> Mapping[Shard, list[Instance]]:

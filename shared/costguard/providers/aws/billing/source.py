@@ -22,8 +22,8 @@ from costguard.providers.aws.billing.prices import CURRENCIES
 from costguard.providers.aws.billing.vendor_budgets import budgets_of
 from costguard.providers.aws.core import errors
 from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.kit.core.calls import by_token
 from costguard.providers.kit.core.fields import account_id, as_documented, named, part, parts, text
-from costguard.providers.kit.core.paging import by_token
 
 SOURCE = "aws-cost-explorer"
 ZONE = "UTC"  # of Cost Explorer's days and of the billing cycle

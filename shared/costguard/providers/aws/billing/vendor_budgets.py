@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from costguard.domain.money import Money, SpendScope, VendorBudget
 from costguard.providers.aws.billing.answers import money_of
-from costguard.providers.kit.core.fields import Fields, amount, flag, moment, named, part, parts, text
+from costguard.providers.kit.core.fields import Fields, amount, flag, moment, named, part, parts, text, texts
 
 _PERIODS = {"DAILY": "daily", "MONTHLY": "monthly", "QUARTERLY": "quarterly", "ANNUALLY": "yearly", "CUSTOM": "dated"}
 _NO_END = 2087  # the year of the end date that AWS writes where there is none
@@ -126,7 +126,7 @@ def _included(types: Fields, name: str) -> bool:
 def _counted(budget: Fields) -> Iterator[str]:
     """Which charges do not count that a budget of ours always counts."""
     types = part(budget, "CostTypes")
-    if flag(types, "UseBlended") or _BLENDED & set(_texts(budget, "Metrics")):
+    if flag(types, "UseBlended") or _BLENDED & set(texts(budget, "Metrics")):
         yield "blended costs"
     left_out = [name.removeprefix("Include") for name in _ALWAYS_COUNTED if name in types and not flag(types, name)]
     if left_out:
@@ -141,7 +141,7 @@ def _slice(budget: Fields) -> _Slice:
         return found
     filters: Mapping[str, object] = part(budget, "CostFilters")
     for name in filters:
-        values = _texts(filters, name)
+        values = texts(filters, name)
         if name in _FILTERS:
             found.limit(_FILTERS[name], values)
         elif name == "TagKeyValue":
@@ -174,8 +174,8 @@ def _read_expression(expression: Fields, found: _Slice) -> None:
 
 
 def _read_condition(operator: str, condition: Fields, found: _Slice) -> None:
-    key, values = named(condition, "Key"), _texts(condition, "Values")
-    if set(_texts(condition, "MatchOptions")) - {"EQUALS", "CASE_SENSITIVE"}:
+    key, values = named(condition, "Key"), texts(condition, "Values")
+    if set(texts(condition, "MatchOptions")) - {"EQUALS", "CASE_SENSITIVE"}:
         found.unsupported.append(f"filter {key} by a pattern")
     elif operator == "Tags":
         found.tag(key.removeprefix(_USER_TAG), values)
@@ -205,11 +205,3 @@ def _thresholds(notifications: Sequence[Fields], limit: Money) -> tuple[tuple[st
 
 def _plain(percent: Decimal) -> str:
     return f"{percent.normalize():f}"
-
-
-def _texts(fields: Mapping[str, object], key: str) -> list[str]:
-    found = fields.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        message = f"{key} is no list of texts"
-        raise TypeError(message)
-    return found

@@ -6,23 +6,16 @@ Permissions: those of `Feature.TRAIL` in permissions.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
-from costguard.domain.refs import Deployment, Shard
-from costguard.domain.resources import Instance, Launch
-from costguard.ports import LaunchReport
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Launch
 from costguard.providers.aws.core import errors
 from costguard.providers.aws.core.session import AwsSession
-from costguard.providers.kit.compute.audit_log import (
-    Window,
-    deployments_among,
-    events_of,
-    launch_among,
-    looked_up,
-    name_in,
-)
-from costguard.providers.kit.core.fields import Fields, moment, named, part, parts, text
+from costguard.providers.kit.compute.audit_log import AuditLog, Window, name_in
+from costguard.providers.kit.core.fields import Fields, moment, named, part, parts, present, text
 
 LOOKUP = "cloudtrail:LookupEvents"
 _PAGE = 50  # the most it gives
@@ -31,54 +24,39 @@ _SERVICE_ROLE = "AWSServiceRoleFor"
 _CONSOLE = "signin.amazonaws.com"
 
 
-class AwsAuditLog:
-    """`CloudAuditLog` for one partition of AWS. `now` is the clock on the wall."""
+class AwsAuditLog(AuditLog[AwsSession]):
+    """For one partition of AWS: who called RunInstances.
 
-    def __init__(self, session: AwsSession, *, now: Callable[[], datetime]) -> None:
-        self._session = session
-        self._now = now
+    By the id of each instance, around the moment its first network interface was attached; two requests a second are
+    let through in a region of an account, and 90 days are kept. The mark of a deployment is the role session
+    (`arn:aws:sts::…:assumed-role/ROLE/SESSION`) and, where a function has its host's role, whose session Lambda names
+    after the function, the user agent.
 
-    def launches(self, instances: Sequence[Instance]) -> LaunchReport:
-        """Who called RunInstances. Starting a machine again is not launching it.
+    API: CloudTrail LookupEvents in one region, which it records like any other management event; an event is there
+    after 5 minutes on average ("How CloudTrail works", and "CloudTrail record contents": userAgent, userIdentity).
+    """
 
-        API: CloudTrail LookupEvents by the id of each instance, around the moment its first network interface was
-        attached; two requests a second are let through in a region of an account, and 90 days are kept.
-        """
-        return looked_up(instances, self._now(), self._launch, errors.gap)
+    lookup = LOOKUP
+    _gap = staticmethod(errors.gap)
 
-    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
-        """By the events of LookupEvents itself, which CloudTrail records like any other management event.
-
-        The mark is the role session (`arn:aws:sts::…:assumed-role/ROLE/SESSION`) and, where a function has its host's
-        role, whose session Lambda names after the function, the user agent.
-
-        API: CloudTrail LookupEvents by EventName in one region; an event is there after 5 minutes on average
-        ("How CloudTrail works", and "CloudTrail record contents": userAgent, userIdentity).
-        """
-        pages = self._session.pages(
+    def _pages(self, shard: Shard, key: str, value: str, window: Window) -> Iterator[list[Any]]:
+        return self._session.pages(
             shard,
             "cloudtrail",
             "LookupEvents",
             "Events",
-            LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": "LookupEvents"}],
-            StartTime=since,
-            EndTime=self._now(),
-            MaxResults=_PAGE,
-        )
-        return deployments_among(pages, LOOKUP, _asker)
-
-    def _launch(self, instance: Instance, window: Window) -> Launch | None:
-        pages = self._session.pages(
-            instance.ref.shard,
-            "cloudtrail",
-            "LookupEvents",
-            "Events",
-            LookupAttributes=[{"AttributeKey": "ResourceName", "AttributeValue": instance.ref.native_id}],
+            LookupAttributes=[{"AttributeKey": key, "AttributeValue": value}],
             StartTime=window.since,
             EndTime=window.until,
             MaxResults=_PAGE,
         )
-        return launch_among(events_of(pages, LOOKUP), LOOKUP, launch_in, instance.ref.native_id)
+
+    def _launch_in(self, event: Fields, native_id: str) -> Launch | None:
+        return launch_in(event, native_id)
+
+    def _asker(self, event: Fields) -> tuple[datetime, str]:
+        told = _told(event)
+        return _at(event), f"{text(part(told, 'userIdentity'), 'arn')} {text(told, 'userAgent')}"
 
 
 def launch_in(event: Fields, native_id: str) -> Launch | None:
@@ -107,16 +85,7 @@ def _told(event: Fields) -> Fields:
 
 
 def _at(event: Fields) -> datetime:
-    at = moment(event, "EventTime")
-    if at is None:
-        message = "EventTime is missing"
-        raise ValueError(message)
-    return at
-
-
-def _asker(event: Fields) -> tuple[datetime, str]:
-    told = _told(event)
-    return _at(event), f"{text(part(told, 'userIdentity'), 'arn')} {text(told, 'userAgent')}"
+    return present(moment(event, "EventTime"), "EventTime")
 
 
 def launcher(identity: Fields) -> str:

@@ -8,15 +8,16 @@ from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.refs import ResourceRef
 from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession, request_id
-from costguard.providers.kit.compute.executor import CASE_TAG, DECISION_TAG, Executor, KeepTagger
-from costguard.providers.kit.core.changes import (
-    after_sending,
+from costguard.providers.kit.compute.executor import (
+    Executor,
+    KeepTagger,
     require_instance,
     require_set,
     require_volume,
     unfit,
 )
-from costguard.providers.kit.core.fields import named, parts, text
+from costguard.providers.kit.compute.source import CASE_TAG, DECISION_TAG
+from costguard.providers.kit.core.fields import after_sending, named, parts, text
 
 
 class AwsKeepTagger(KeepTagger[AwsSession]):

@@ -39,9 +39,6 @@ def to_instance(
 
     A Spot instance counts as one-time until its request has been read, an on-demand one as not reserved
     until the account's Reserved Instances have: see `commitments.py`.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
     """
     tags = tags_of(described)
     launched_at = moment(described, "LaunchTime")

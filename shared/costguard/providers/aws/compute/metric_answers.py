@@ -12,8 +12,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import AcceleratorKind, Instance, Keeper
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.providers.kit.core import fields as documented
+from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import as_documented, parts, text
-from costguard.providers.kit.core.redaction import without_secrets
 
 OF_CARDS = frozenset({SignalName.GPU, SignalName.POWER})
 """What is told of cards and not of machines."""

@@ -40,7 +40,7 @@ from typing import Any
 from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance
-from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
+from costguard.domain.signals import HOUR, SignalHistory, SignalName
 from costguard.ports import SignalReport
 from costguard.providers.aws.compute.metric_answers import (
     OF_CARDS,
@@ -56,10 +56,9 @@ from costguard.providers.aws.compute.metric_answers import (
     worse,
 )
 from costguard.providers.aws.core.errors import gap
-from costguard.providers.kit.compute.metrics import Cells, Window, combine, fold_counts, fold_values
+from costguard.providers.kit.compute.metrics import Cells, Window, combine, fold_counts, fold_values, report_of
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import as_documented
-from costguard.providers.kit.core.gaps import signal_gaps
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK, SignalName.DISK})
 """Signals this source can read."""
@@ -154,7 +153,7 @@ class AwsSignals:
         elif batches:
             with ThreadPoolExecutor(min(_ANSWERS_IN_FLIGHT, len(batches))) as pool:
                 list(pool.map(lambda batch: self._read_batch(shard, batch, reading), batches))
-        return self._report(shard, instances, reading)
+        return self._report(instances, reading)
 
     def _device_series(self, shard: Shard, instances: Sequence[Instance], reading: _Reading) -> list[Series]:
         if not self._signals & {SignalName.GPU, SignalName.POWER}:
@@ -223,7 +222,7 @@ class AwsSignals:
                     statuses[name] = worse(statuses.get(name), error, later_page=True)
         return next_token(page)
 
-    def _report(self, shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
+    def _report(self, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
         delay = EC2_DELAY if self._signals & _OF_MACHINES else AGENT_DELAY
         histories: dict[ResourceRef, list[SignalHistory]] = {}
         parts: dict[tuple[ResourceRef, SignalName, str], list[Cells]] = {}
@@ -244,19 +243,7 @@ class AwsSignals:
             )
             of_all = not device and signal in OF_CARDS
             histories.setdefault(ref, []).extend(each_card(history, cards[ref]) if of_all else [history])
-        readings = {
-            instance.ref: SignalReading(
-                tuple(
-                    sorted(
-                        histories.get(instance.ref, ()), key=lambda one: (one.name.value, len(one.device), one.device)
-                    )
-                ),
-                delay,
-            )
-            for instance in instances
-            if instance.ref not in reading.failures
-        }
-        return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
+        return report_of(instances, histories, reading.failures, delay, gap)
 
 
 def batched(wanted: Sequence[Series], hours: int) -> Iterator[Sequence[Series]]:

@@ -23,10 +23,10 @@ from costguard.ports import Discovery, Target
 from costguard.providers.aws.compute.commitments import with_reservations, with_spot_requests
 from costguard.providers.aws.compute.instance_types import CATALOGUE, AwsTypes, may_carry_accelerator
 from costguard.providers.aws.compute.instances import to_instance, volume_ids, volumes_deleted_with
-from costguard.providers.aws.core import accounts, errors
-from costguard.providers.aws.core.session import AwsSession
-from costguard.providers.kit.compute.executor import DECISION_TAG
+from costguard.providers.aws.core import errors
+from costguard.providers.aws.core.session import AwsSession, discover, require_open
 from costguard.providers.kit.compute.source import (
+    DECISION_TAG,
     CloudInventory,
     Described,
     Reading,
@@ -39,6 +39,7 @@ from costguard.providers.kit.core.calls import listed
 from costguard.providers.kit.core.fields import (
     Fields,
     as_documented,
+    cut_short,
     flag,
     moment,
     named,
@@ -95,8 +96,8 @@ class AwsInventory(CloudInventory[AwsSession]):
         self._facts = catalogue.facts
 
     def discover(self, target: Target) -> Discovery:
-        """Accounts and regions of `target`; see `accounts.discover`."""
-        return accounts.discover(self._session, target)
+        """Accounts and regions of `target`; see `session.discover`."""
+        return discover(self._session, target)
 
     def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
         """Those of `wanted` that are set.
@@ -131,8 +132,7 @@ class AwsInventory(CloudInventory[AwsSession]):
         for reservation in page:
             instances = reservation.get("Instances")
             if not isinstance(instances, list):
-                message = f"{_API}: a reservation came without its instances: not as documented"
-                raise TruncatedReadError(message, operation=_API, code="MissingResult")
+                raise cut_short(_API, "a reservation came without its instances: not as documented", "MissingResult")
             yield from instances
 
     def _may_carry(self, item: Fields) -> bool:
@@ -149,7 +149,7 @@ class AwsInventory(CloudInventory[AwsSession]):
 
     def _require_open(self, reading: Reading, error: ProviderError) -> None:
         if not reading.seen:
-            accounts.require_open(self._session, reading.shard, error)
+            require_open(self._session, reading.shard, error)
 
     def _completed(self, reading: Reading) -> Sequence[Instance]:
         found: Sequence[Instance] = reading.found

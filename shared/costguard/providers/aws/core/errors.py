@@ -20,8 +20,8 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.providers.aws.iam.permissions import permission_for
+from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.gaps import DEADLINE, gap_kind
-from costguard.providers.kit.core.redaction import without_secrets
 
 UNSUPPORTED = "UnsupportedByEndpoint"
 """A code of our own: a stand-in for AWS does not know the operation."""
@@ -44,45 +44,22 @@ _FIXES = {
 
 _THROTTLED = frozenset(
     {
-        "BandwidthLimitExceeded",
-        "ConcurrentModification",
+        *("BandwidthLimitExceeded", "ConcurrentModification"),
         "ConcurrentModificationException",  # somebody else changes the organisation now: nothing was done
         "ConcurrentSnapshotLimitExceeded",  # too many snapshots pending: later, not never
-        "EC2ThrottledException",
-        "PolicyChangesInProgressException",
-        "PriorRequestNotComplete",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "SlowDown",
-        "SnapshotCreationPerVolumeRateExceeded",
-        "ThrottledException",
-        "Throttling",
-        "ThrottlingException",
-        "TooManyRequestsException",
+        *("EC2ThrottledException", "PolicyChangesInProgressException", "PriorRequestNotComplete"),
+        *("ProvisionedThroughputExceededException", "RequestLimitExceeded", "RequestThrottled"),
+        *("RequestThrottledException", "SlowDown", "SnapshotCreationPerVolumeRateExceeded", "ThrottledException"),
+        *("Throttling", "ThrottlingException", "TooManyRequestsException"),
     }
 )
 _THROTTLED_BY = frozenset({("ce", "LimitExceededException")})  # elsewhere a quota that waiting does not lift
 _DENIED = frozenset(
     {
-        "AccessDenied",
-        "AccessDeniedException",
-        "AuthFailure",
-        "Blocked",
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "IncompleteSignature",
-        "InvalidAccessKeyId",
-        "InvalidClientTokenId",
-        "MissingAuthenticationToken",
-        "NotAuthorized",
-        "OptInRequired",
-        "PendingVerification",
-        "RequestExpired",
-        "SignatureDoesNotMatch",
-        "UnauthorizedOperation",
-        "UnrecognizedClientException",
+        *("AccessDenied", "AccessDeniedException", "AuthFailure", "Blocked", "ExpiredToken", "ExpiredTokenException"),
+        *("IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId", "MissingAuthenticationToken"),
+        *("NotAuthorized", "OptInRequired", "PendingVerification", "RequestExpired", "SignatureDoesNotMatch"),
+        *("UnauthorizedOperation", "UnrecognizedClientException"),
     }
 )
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
@@ -96,22 +73,15 @@ _NO_GRANT = (
 
 _GONE = frozenset(
     {
-        "NoSuchBucket",
-        "NoSuchEntity",
-        "NoSuchKey",
-        "PolicyNotFoundException",
-        "ResourceNotFoundException",
-        "TargetNotFoundException",
+        *("NoSuchBucket", "NoSuchEntity", "NoSuchKey", "PolicyNotFoundException", "ResourceNotFoundException"),
+        *("TargetNotFoundException",),
     }
 )
 _GONE_OF = frozenset({("kms", "NotFoundException")})  # elsewhere a setting that is missing
 _REFUSED_THOUGH_5XX = frozenset(
     {
-        "InsufficientAddressCapacity",
-        "InsufficientCapacity",
-        "InsufficientHostCapacity",
-        "InsufficientInstanceCapacity",
-        "InsufficientReservedInstanceCapacity",
+        *("InsufficientAddressCapacity", "InsufficientCapacity", "InsufficientHostCapacity"),
+        *("InsufficientInstanceCapacity", "InsufficientReservedInstanceCapacity"),
     }
 )
 

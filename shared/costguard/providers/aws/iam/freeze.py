@@ -9,8 +9,8 @@ from costguard.domain.actions import LaunchFreeze
 from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import Shard
 from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.kit.core.calls import by_token
 from costguard.providers.kit.core.fields import as_documented, flag, named
-from costguard.providers.kit.core.paging import by_token
 from costguard.providers.kit.iam.freeze import Freeze, require_policies
 
 _SCP = "SERVICE_CONTROL_POLICY"

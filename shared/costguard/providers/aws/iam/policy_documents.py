@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from costguard.guards.rules.common import KEEP_TAG
-from costguard.providers.aws.core.objects import OBJECT_OPERATIONS
+from costguard.providers.aws.core.services import OBJECT_OPERATIONS
 from costguard.providers.aws.iam.permissions import SNAPSHOTTING, policy_document
 from costguard.providers.kit.iam.operations import ACTING, Feature
 from costguard.providers.kit.iam.policy_documents import (

@@ -20,9 +20,9 @@ from costguard.providers.aws.billing.prices import PRICE_LIST_REGIONS
 from costguard.providers.aws.core import errors
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.iam.permissions import OPERATIONS
-from costguard.providers.kit.compute.executor import CASE_TAG, DECISION_TAG
-from costguard.providers.kit.core.clocks import clock_skew, date_told
+from costguard.providers.kit.compute.source import CASE_TAG, DECISION_TAG
 from costguard.providers.kit.core.fields import as_documented, named, parts
+from costguard.providers.kit.core.pacing import clock_skew, date_told
 from costguard.providers.kit.iam.preflight import MOST_TRIED, NOTHING_TO_ASK_ABOUT, Asking
 
 _WOULD_BE_ALLOWED = frozenset({"DryRunOperation"})

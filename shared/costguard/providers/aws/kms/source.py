@@ -15,12 +15,11 @@ from costguard.domain.keys import EncryptionKey, KeyInventory, KeyManager
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.providers.aws.core import errors
-from costguard.providers.aws.core.accounts import VOLUMES, require_open
-from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.core.session import VOLUMES, AwsSession, require_open
 from costguard.providers.aws.kms.answers import KeyAnswers, Rotations, asks_for, facts_of, key_named, state_of, to_key
+from costguard.providers.kit.core.calls import by_token
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
 from costguard.providers.kit.core.gaps import named_gaps
-from costguard.providers.kit.core.paging import by_token
 
 CALLS_A_KEY = 4
 """At most: DescribeKey, GetKeyRotationStatus, ListKeyRotations and ListResourceTags, one page each.

@@ -21,8 +21,15 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.network import Unpriced
 from costguard.domain.refs import Shard
-from costguard.providers.aws.billing import price_table
-from costguard.providers.aws.billing.prices import CURRENCIES, PRICE_LIST_REGIONS, hourly_on_demand, parsed
+from costguard.providers.aws.billing.prices import (
+    CURRENCIES,
+    NAT_GATEWAY_HOURLY_USD,
+    NETWORK_AS_OF,
+    PRICE_LIST_REGIONS,
+    PUBLIC_ADDRESS_HOURLY_USD,
+    hourly_on_demand,
+    parsed,
+)
 from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import as_documented, part, text
 
@@ -58,10 +65,10 @@ _GATEWAY = _Usage("AmazonEC2", "NGW:NatGateway", "NatGateway-Hours")
 def table_rates(shard: Shard, *, read: bool = True) -> NetworkRates:
     """Those of the dated table. What it lacks is in no list, or, where that was not `read`, perhaps in one."""
     why = Unpriced.UNLISTED if read else Unpriced.NOT_READ
-    address = price_table.PUBLIC_ADDRESS_HOURLY_USD if shard.cloud == "aws" else None
-    gateway = price_table.NAT_GATEWAY_HOURLY_USD.get(shard.region)
+    address = PUBLIC_ADDRESS_HOURLY_USD if shard.cloud == "aws" else None
+    gateway = NAT_GATEWAY_HOURLY_USD.get(shard.region)
     rates = [
-        why if price is None else HourlyRate(Money(price, "USD"), "table", price_table.NETWORK_AS_OF)
+        why if price is None else HourlyRate(Money(price, "USD"), "table", NETWORK_AS_OF)
         for price in (address, address, gateway)
     ]
     return NetworkRates(*rates)

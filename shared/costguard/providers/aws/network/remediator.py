@@ -12,9 +12,8 @@ from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession, reque
 from costguard.providers.aws.network.address_remediator import AddressRemediator
 from costguard.providers.aws.network.answers import Place, to_flow_log
 from costguard.providers.aws.network.rule_remediator import RuleRemediator
-from costguard.providers.kit.core.changes import after_sending
-from costguard.providers.kit.core.fields import Fields, as_documented, named, part, parts, text
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.credentials import without_secrets
+from costguard.providers.kit.core.fields import Fields, after_sending, as_documented, named, part, parts, text
 from costguard.providers.kit.network.remediation import NetworkRemediator, gone, require, require_unmoved
 
 _LOGGED = {"vpc": "VPC", "subnet": "Subnet", "interface": "NetworkInterface"}

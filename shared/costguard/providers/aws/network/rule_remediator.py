@@ -14,8 +14,7 @@ from costguard.guards.network.rules import read_rule, rule_text
 from costguard.providers.aws.core.session import AwsSession, request_id
 from costguard.providers.aws.network.parts import is_kept_by_a_service
 from costguard.providers.aws.network.rules import NO_NUMBER, group_rule, network
-from costguard.providers.kit.core.changes import after_sending
-from costguard.providers.kit.core.fields import as_documented, named, parts, tags_of
+from costguard.providers.kit.core.fields import after_sending, as_documented, named, parts, tags_of
 from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
 
 _GROUPS = "DescribeSecurityGroups"

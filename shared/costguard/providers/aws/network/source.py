@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from costguard.domain.errors import DeniedByOrganisationError, ProviderError
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import Shard
-from costguard.providers.aws.core.accounts import closed
-from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.core.session import AwsSession, closed
 from costguard.providers.aws.network.parts import LISTINGS, Answers, Listing, inventory_of
 from costguard.providers.aws.network.prices import AwsNetworkPrices
 from costguard.providers.aws.network.rules import network

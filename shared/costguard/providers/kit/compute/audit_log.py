@@ -1,18 +1,19 @@
-"""What the readers of the three audit trails share: how far back they ask, and what a failed look leaves."""
+"""What the readers of the audit trails share: how far back they ask, and what a failed look leaves."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
-from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError, TruncatedReadError
+from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError
 from costguard.domain.refs import Deployment, ResourceRef, Shard, deployments_in
 from costguard.domain.resources import Gap, Instance, Launch
 from costguard.ports import LaunchReport
-from costguard.providers.kit.core.fields import Fields, as_documented, parts
+from costguard.providers.kit.core.fields import Fields, as_documented, cut_short, parts
 from costguard.providers.kit.core.gaps import DEADLINE, named_gaps
 
 REMEMBERED = timedelta(days=90)
@@ -30,6 +31,8 @@ _BEFORE, _AFTER = timedelta(minutes=15), timedelta(minutes=15)
 _AT_THE_EDGE = timedelta(minutes=5)  # asked a little later than we looked at the clock, the oldest moment is refused
 _LONGEST_NAME = 256
 
+_SessionT = TypeVar("_SessionT")
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -37,6 +40,57 @@ class Window:
 
     since: datetime
     until: datetime
+
+
+class AuditLog(ABC, Generic[_SessionT]):
+    """`CloudAuditLog` for one cloud of a provider. `now` is the clock on the wall.
+
+    `lookup` is asked for events, `marks` are the names of those by which deployments are known.
+    """
+
+    lookup: ClassVar[str]
+    marks: ClassVar[tuple[str, ...]] = ("LookupEvents",)
+
+    def __init__(self, session: _SessionT, *, now: Callable[[], datetime]) -> None:
+        self._session = session
+        self._now = now
+
+    def launches(self, instances: Sequence[Instance]) -> LaunchReport:
+        """Who launched each of these. Starting a machine again is not launching it."""
+        return looked_up(instances, self._now(), self._launch, self._gap)
+
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        """By the events that asking leaves behind in the trail itself."""
+        found: dict[Deployment, datetime] = {}
+        for name in self.marks:
+            pages = self._pages(shard, "EventName", name, Window(since, self._now()))
+            for each, at in deployments_among(pages, self.lookup, self._asker).items():
+                found[each] = max(at, found.get(each, at))
+        return found
+
+    def _launch(self, instance: Instance, window: Window) -> Launch | None:
+        pages = self._pages(instance.ref.shard, *self._asked(instance), window)
+        return launch_among(events_of(pages, self.lookup), self.lookup, self._launch_in, instance.ref.native_id)
+
+    def _asked(self, instance: Instance) -> tuple[str, str]:
+        """Key and value that its launch is looked for by."""
+        return "ResourceName", instance.ref.native_id
+
+    @abstractmethod
+    def _pages(self, shard: Shard, key: str, value: str, window: Window) -> Iterator[list[Any]]:
+        """Every page of the events that have this value under this key, the newest first."""
+
+    @abstractmethod
+    def _launch_in(self, event: Fields, native_id: str) -> Launch | None:
+        """The launch of this instance that an event tells of; None where it is about something else, or failed."""
+
+    @abstractmethod
+    def _asker(self, event: Fields) -> tuple[datetime, str]:
+        """When an event was, and the texts that say who asked: its role session and user agent."""
+
+    @abstractmethod
+    def _gap(self, shard: Shard, what: str, error: ProviderError) -> Gap:
+        """The gap that an error leaves."""
 
 
 def window_of(instance: Instance, now: datetime) -> Window | None:
@@ -128,8 +182,7 @@ def events_of(pages: Iterator[list[Any]], operation: str) -> Iterator[Fields]:
             listed = parts({"page": page}, "page")
         yield from listed
     if next(pages, None) is not None:
-        message = f"{operation}: more than {MOST_PAGES} pages of events around one launch"
-        raise TruncatedReadError(message, operation=operation, code="TooManyPages")
+        raise cut_short(operation, f"more than {MOST_PAGES} pages of events around one launch", "TooManyPages")
 
 
 def name_in(text: str) -> str:

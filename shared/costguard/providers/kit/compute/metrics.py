@@ -8,12 +8,17 @@ from __future__ import annotations
 import math
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.domain.signals import HOUR, SignalName, floor_hour
+from costguard.domain.errors import ProviderError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap, Instance
+from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
+from costguard.ports import SignalReport
+from costguard.providers.kit.core.gaps import signal_gaps
 
 ADDED = frozenset({SignalName.NETWORK, SignalName.DISK})
 """Signals whose parts (in and out, read and written) are one stream of bytes."""
@@ -131,3 +136,19 @@ def seconds_per_sample(samples: Sequence[int]) -> int:
     whole = [samples[hour] for hour in range(seen[0] + 1, seen[-1])] if seen else []
     slow = len(whole) >= _HOURS_TO_PROVE and max(samples) <= _SLOW_SAMPLES and min(whole) >= _SLOW_SAMPLES - 1
     return 300 if slow else 60
+
+
+def report_of(
+    instances: Sequence[Instance],
+    histories: Mapping[ResourceRef, Sequence[SignalHistory]],
+    failures: Mapping[ResourceRef, ProviderError],
+    delay: timedelta,
+    gap: Callable[[Shard, str, ProviderError], Gap],
+) -> SignalReport:
+    """What was read of the instances of one shard; those that failed are left out, and named in gaps."""
+    readings = {}
+    for ref in (instance.ref for instance in instances if instance.ref not in failures):
+        found = sorted(histories.get(ref, ()), key=lambda one: (one.name.value, len(one.device), one.device))
+        readings[ref] = SignalReading(tuple(found), delay)
+    gaps = signal_gaps(instances[0].ref.shard, failures, len(instances), gap)
+    return SignalReport(readings, tuple(gaps))

@@ -18,8 +18,11 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Gap, GapKind, Instance, InstanceDetail, Inventory
 from costguard.ports import Discovery, Target
 from costguard.providers.kit.core.calls import Lists
+from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, named, text
-from costguard.providers.kit.core.redaction import without_secrets
+
+DECISION_TAG, CASE_TAG = "costguard:decision-id", "costguard:case"
+"""What marks a copy as ours."""
 
 Described = dict[str, dict[str, Any]]
 """Instances by id, as the cloud describes them."""

@@ -2,6 +2,9 @@
 
 Clouds leave out what does not apply, so an absent field is normal. A field of another type, null among
 them, means that the answer cannot be trusted: read as "none" it could lose the tag that protects.
+
+What takes an answer apart raises ValueError or TypeError where it is not of the documented form, here and in every
+cloud's folder; `as_documented` makes that the answer's fault.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
-from costguard.domain.errors import ProviderError
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.domain.errors import OutcomeUnknownError, ProviderError, TruncatedReadError
+from costguard.providers.kit.core.credentials import without_secrets
 
 UNDOCUMENTED = "Undocumented"
 """A code of our own: the answer is not of the documented form."""
@@ -21,6 +24,20 @@ _MOST = 1e15  # of anything counted or measured; whole numbers in JSON may have 
 
 Fields = Mapping[str, Any]
 T = TypeVar("T")
+
+
+def cut_short(operation: str, what: str, code: str) -> TruncatedReadError:
+    """An answer of `operation` is not all there is."""
+    return TruncatedReadError(f"{operation}: {what}", operation=operation, code=code)
+
+
+def texts(fields: Fields, key: str) -> list[str]:
+    """A list of texts; empty where absent."""
+    found = fields.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        message = f"{key} is no list of texts"
+        raise TypeError(message)
+    return found
 
 
 @contextmanager
@@ -35,6 +52,21 @@ def as_documented(operation: str) -> Iterator[None]:
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as err:
         message = f"{operation}: not as documented: {without_secrets(f'{type(err).__name__}: {err}')}"
         raise ProviderError(message, operation=operation, code=UNDOCUMENTED) from err
+
+
+@contextmanager
+def after_sending(operation: str) -> Iterator[None]:
+    """The change was sent: an answer that cannot be read leaves its outcome unknown.
+
+    Raises:
+        OutcomeUnknownError: it could not.
+    """
+    try:
+        with as_documented(operation):
+            yield
+    except ProviderError as err:
+        message = f"{err}; it may have taken effect"
+        raise OutcomeUnknownError(message, operation=operation, code=err.code) from err
 
 
 def text(fields: Fields, key: str) -> str:

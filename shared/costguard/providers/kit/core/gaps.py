@@ -14,7 +14,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.credentials import without_secrets
 
 DEADLINE = "DeadlineExceeded"
 """A code of our own: not asked, because the time allowed is used up."""

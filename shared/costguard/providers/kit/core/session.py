@@ -21,12 +21,11 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, ProviderError
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
-from costguard.providers.kit.core.changes import after_sending
-from costguard.providers.kit.core.fields import Fields, as_documented, named
+from costguard.providers.kit.core.calls import by_token
+from costguard.providers.kit.core.credentials import without_secrets
+from costguard.providers.kit.core.fields import Fields, after_sending, as_documented, cut_short, named, text
 from costguard.providers.kit.core.gate import Gate
-from costguard.providers.kit.core.pacing import Pacer, pacer_for
-from costguard.providers.kit.core.redaction import without_secrets
-from costguard.providers.kit.core.retry import RetryPolicy
+from costguard.providers.kit.core.pacing import Pacer, RetryPolicy, pacer_for
 from costguard.providers.kit.iam.operations import Operation
 from costguard.providers.kit.iam.purposes import Purpose
 
@@ -213,15 +212,31 @@ class Session(ABC, Generic[Held, GateT]):
         self._check(service, operation, parameters)
         return self._send(self._own(f"{service}:{operation}"), self.home_region, service, operation, parameters)
 
-    @abstractmethod
     def pages(
         self, shard: Shard, service: str, operation: str, result_key: str, /, **parameters: Any
     ) -> Iterator[list[Any]]:
-        """The list under `result_key` of every page, one page at a time.
+        """The list under `result_key` of every page, by `NextToken`, one page at a time.
 
         Raises:
             TruncatedReadError: a page without that list, or pages that contradict each other or have no end.
         """
+        api = f"{service}:{operation}"
+
+        def ask(page: dict[str, str]) -> dict[str, Any]:
+            return self.call(shard, service, operation, **{**parameters, **page})
+
+        yield from by_token(api, ask, lambda answer: self._items_in(answer, result_key, api), self._next_token)
+
+    def _items_in(self, answer: Fields, result_key: str, operation: str) -> list[Any]:
+        """The list of one page."""
+        items = answer.get(result_key)
+        if not isinstance(items, list):
+            raise cut_short(operation, f"answered without {result_key}: not as documented", "MissingResult")
+        return items
+
+    def _next_token(self, answer: Fields) -> str:
+        """What names the next page; empty on the last."""
+        return text(answer, "NextToken")
 
     def ask_time(self) -> datetime | None:
         """The cloud's clock, to the second, by the `Date` of an answer of STS; None where no answer told it."""

@@ -134,11 +134,7 @@ class Row:
 
 
 def to_row(record: Fields, currency: str) -> Row:
-    """One element of DetailSet.
-
-    Raises:
-        ValueError, TypeError: not as documented.
-    """
+    """One element of DetailSet."""
     known = told(record, *_NULLABLE)
     components = [told(each, *_NULLABLE_AMOUNTS) for each in parts(known, "ComponentSet")]
     cost = sum((amount_in(each, "RealCost") for each in components), Decimal(0))
@@ -177,20 +173,12 @@ def to_row(record: Fields, currency: str) -> Row:
 
 
 def region_of(fields: Fields) -> str:
-    """The region of a charge or of a group of charges; empty where it has none, or one that is not known.
-
-    Raises:
-        ValueError, TypeError: not as documented.
-    """
+    """The region of a charge or of a group of charges; empty where it has none, or one that is not known."""
     return region_word(_number(fields, "RegionId"), text(fields, "RegionName"))
 
 
 def amount_in(fields: Fields, key: str) -> Decimal:
-    """An amount of money; 0 where it is absent, empty or `-`, which is how bills say that there is none.
-
-    Raises:
-        ValueError, TypeError: it is no decimal number in quotes.
-    """
+    """An amount of money; 0 where it is absent, empty or `-`, which is how bills say that there is none."""
     written = text(fields, key)
     if written in {"", "-"}:
         return Decimal(0)

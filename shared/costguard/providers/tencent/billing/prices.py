@@ -8,17 +8,17 @@ answer the price is unknown.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
-from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Billing, Instance, Volume
 from costguard.policy.model.policy import PriceOverride
-from costguard.providers.kit.billing.prices import negotiated
+from costguard.providers.kit.billing.prices import CloudPrices
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, named, part, text
 from costguard.providers.tencent.compute.instance_types import ZONES
@@ -49,47 +49,27 @@ class Product:
     charge: str
 
 
-class TencentPrices:
-    """`PriceSource` for Tencent Cloud. What was asked once is kept; threads may share it (two may ask at once)."""
+class TencentPrices(CloudPrices[Reads]):
+    """For both sites: policy, then the quote for its zone and charge type.
+
+    Pay-as-you-go is quoted in three steps by length of use, and the use is counted from the machine's creation, the
+    only beginning that the cloud tells. Spot is quoted at the moment's price. A prepaid month is spread over its hours.
+    A dedicated host is paid for as a host, so its machines have no price. The fee of an address depends on the kind of
+    account and on its bandwidth: unknown.
+    """
 
     def __init__(self, session: Reads, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
-        self._session = session
-        self._overrides = tuple(overrides)
-        self._now = now.astimezone(timezone.utc)
-        self._today = self._now.date().isoformat()
+        super().__init__(session, overrides, now=now)
         self._quoted: dict[Product, Fields] = {}
         self._asked: set[tuple[Shard, str, str]] = set()
         self._disks: dict[tuple[Shard, str, float], Money | None] = {}
-
-    def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
-        """Hourly price by instance: policy, then the quote for its zone and charge type.
-
-        Pay-as-you-go is quoted in three steps by length of use, and the use is counted from the machine's
-        creation, the only beginning that the cloud tells. Spot is quoted at the moment's price. A prepaid month
-        is spread over its hours. A dedicated host is paid for as a host, so its machines have no price.
-        A policy's price is what was negotiated for on-demand use, so Spot is never priced by it.
-        """
-        self._read(instance for instance in instances if negotiated(instance, self._overrides) is None)
-        found = {instance.ref: self._rate(instance) for instance in instances}
-        return {ref: rate for ref, rate in found.items() if rate is not None}
-
-    def kept_hourly(self, detail: InstanceDetail) -> Sequence[tuple[str, Money | None]]:
-        """Disks and kept public addresses, which bill on after a stop.
-
-        Of an address the fee depends on the kind of account and on its bandwidth: unknown.
-        """
-        volumes = [("volume", self._disk_hourly(volume)) for volume in detail.volumes]
-        return [*volumes, *(("public_address", None) for _ in detail.kept_addresses)]
 
     def snapshot_hourly(self, volume: Volume) -> Money | None:
         """Unknown: no operation quotes it, and a part of each region's snapshots is free."""
         del volume
         return None
 
-    def _rate(self, instance: Instance) -> HourlyRate | None:
-        agreed = negotiated(instance, self._overrides)
-        if agreed is not None:
-            return HourlyRate(agreed, "policy", self._today)
+    def _told(self, instance: Instance) -> HourlyRate | None:
         product = _product(instance)
         quoted = None if product is None else self._quoted.get(product)
         if quoted is None:
@@ -104,7 +84,7 @@ class TencentPrices:
         currency = CURRENCIES[instance.ref.cloud]
         return None if found is None else HourlyRate(Money(found, currency), "tencent-cvm", self._today)
 
-    def _read(self, instances: Iterable[Instance]) -> None:
+    def _read(self, instances: Sequence[Instance]) -> None:
         wanted: dict[tuple[Shard, str], set[str]] = {}
         for product in map(_product, instances):
             if product is not None and (product.shard, product.charge, product.instance_type) not in self._asked:
@@ -132,7 +112,7 @@ class TencentPrices:
         except ProviderError as err:
             log.warning("prices not read", extra={"shard": str(shard), "cause": str(err)})
 
-    def _disk_hourly(self, volume: Volume) -> Money | None:
+    def _volume_hourly(self, volume: Volume) -> Money | None:
         key = (volume.ref.shard, volume.volume_type, volume.size_gib)
         if key not in self._disks:
             self._disks[key] = self._quote_disk(volume)
@@ -165,9 +145,6 @@ def hourly(quoted: Fields, charge: str, used: timedelta) -> Decimal | None:
     """What one hour costs of a machine that has been used so long; None where nothing is quoted.
 
     A field that does not apply is 0, which never is a price.
-
-    Raises:
-        TypeError, ValueError: not as documented.
     """
     if charge == PREPAID:
         monthly = _price(quoted, "OriginalPrice")

@@ -1,18 +1,21 @@
-"""What the billing product answers, request by request: a month's totals, and its detail page by page."""
+"""What the billing product answers, request by request: a month's totals, its detail page by page, and daily series."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Protocol
 
-from costguard.domain.errors import ProviderError, TruncatedReadError
+from costguard.domain.errors import ProviderError, RefusedError
+from costguard.domain.money import ChargeCategory, Money, SpendLine, SpendScope
 from costguard.domain.refs import Shard
-from costguard.providers.kit.core.fields import Fields, as_documented, parts, text, whole
-from costguard.providers.tencent.billing.answers import Row, amount_in, region_of, to_row
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.kit.billing.calendar import DAY, Month, begin_of
+from costguard.providers.kit.core.credentials import without_secrets
+from costguard.providers.kit.core.fields import Fields, as_documented, cut_short, parts, text, whole
+from costguard.providers.tencent.billing.answers import Row, amount_in, is_platform, region_number, region_of, to_row
+from costguard.providers.tencent.core.fields import moment, told, written_local
 from costguard.providers.tencent.core.products import CURRENCIES
 
 DETAIL, DEPUTY_DETAIL = "DescribeBillDetail", "DescribeBillDetailForOrganization"
@@ -33,7 +36,6 @@ generated: on the China site "次月1号19:00", on the international site, for p
 the next month", by UTC+8."""
 
 _FINAL = timedelta(days=10)  # the same, with room for corrections: what is kept for good
-_BEIJING = timezone(timedelta(hours=8))
 
 
 class Calls(Protocol):
@@ -53,33 +55,6 @@ class NotReadyError(ProviderError):
 
 class TooManyRowsError(ProviderError):
     """A month has more records than are worth reading one by one."""
-
-
-@dataclass(frozen=True, order=True, slots=True)
-class Month:
-    """A month of the bill, in UTC+8."""
-
-    year: int
-    month: int
-
-    @classmethod
-    def of(cls, moment: datetime) -> Month:
-        """The month that `moment` falls into."""
-        local = moment.astimezone(_BEIJING)
-        return cls(local.year, local.month)
-
-    def plus(self, months: int) -> Month:
-        """So many months later, or earlier."""
-        number = self.year * 12 + self.month - 1 + months
-        return Month(number // 12, number % 12 + 1)
-
-    @property
-    def begins(self) -> datetime:
-        """Its first moment, in UTC."""
-        return datetime(self.year, self.month, 1, tzinfo=_BEIJING).astimezone(timezone.utc)
-
-    def __str__(self) -> str:
-        return f"{self.year:04d}-{self.month:02d}"
 
 
 def final_until(now: datetime) -> datetime:
@@ -180,17 +155,17 @@ class BillReader:
                 raise TooManyRowsError(message, operation=operation, code="TooManyRecords")
             fresh = _unseen(rows, seen)
             if rows and not fresh:
-                raise _cut_short(operation, f"the same page came twice in {month}", "RepeatedPage")
+                raise cut_short(operation, f"the same page came twice in {month}", "RepeatedPage")
             yield fresh
             place["Offset"] += len(records)
             if len(records) < place["Limit"]:
                 if place["Offset"] < announced:
-                    raise _cut_short(operation, f"{place['Offset']} of {announced} records of {month}", "EndedEarly")
+                    raise cut_short(operation, f"{place['Offset']} of {announced} records of {month}", "EndedEarly")
                 return
             asked["NeedRecordNum"] = 0
             if context:
                 asked["Context"] = context
-        raise _cut_short(operation, f"more than {_MOST_PAGES} pages", "TooManyPages")
+        raise cut_short(operation, f"more than {_MOST_PAGES} pages", "TooManyPages")
 
     def terms(self, payer: Payer, month: Month, now: datetime) -> Iterable[Row]:
         """What was paid for in advance in a month, and refunds of it; kept once the month is long over.
@@ -242,5 +217,124 @@ def _unseen(rows: Iterable[Row], seen: set[str]) -> list[Row]:
     return fresh
 
 
-def _cut_short(operation: str, what: str, code: str) -> TruncatedReadError:
-    return TruncatedReadError(f"{operation}: {what}", operation=operation, code=code)
+_OPERATION = "billing:DescribeCostExplorerSummary"
+_PAGE = 100
+_MOST_SERIES_PAGES = 100
+_SECOND = timedelta(seconds=1)
+NOT_ASKABLE = "NotAskable"
+"""A code of our own: Tencent Cloud publishes no way to ask for this."""
+
+
+class CostExplorer:
+    """A month too large to be read record by record: what is paid for after use, by day, as Tencent adds it up.
+
+    One series for each product where a scope asks for no tag, or for each value of the tag it asks for: one or two
+    requests for each account and region that a scope names. What it has not: resources, instance types, and vouchers
+    apart. A scope of several tags cannot be asked for, as the form of such a condition is not published: that is a gap.
+    What is paid in advance is not asked for here: its records are few, and are read one by one.
+    """
+
+    def __init__(self, session: Calls) -> None:
+        self._session = session
+
+    def lines(
+        self, payer: Payer, month: Month, scope: SpendScope, until: datetime, products: Mapping[str, str]
+    ) -> Iterator[SpendLine]:
+        """What `scope` was charged for after use in a month, up to `until`. `products` has their codes by their names.
+
+        Raises:
+            RefusedError: there is no way to ask for it.
+            ProviderError: another of its kinds.
+        """
+        if len(scope.tags) > 1:
+            raise _not_askable("several tags together")
+        for account in ("",) if scope.accounts is None else scope.accounts:
+            for region in ("",) if scope.regions is None else scope.regions:
+                yield from self._slice(payer, month, until, account, region, scope.tags, products)
+
+    def _slice(
+        self,
+        payer: Payer,
+        month: Month,
+        until: datetime,
+        account: str,
+        region: str,
+        tags: tuple[tuple[str, str], ...],
+        products: Mapping[str, str],
+    ) -> Iterator[SpendLine]:
+        conditions = {"PayModes": "postPay", **({"PayerUins": payer.uin} if payer.uin else {})}
+        if account:
+            conditions["OwnerUins"] = account
+        if region:
+            number = region_number(region)
+            if not number:
+                raise _not_askable("region " + without_secrets(region))
+            conditions["RegionIds"] = number
+        asked: dict[str, Any] = {"Dimensions": "business", "Conditions": conditions}
+        if tags:
+            asked |= {"Dimensions": "tags", "TagKeyStr": tags[0][0]}
+        currency = CURRENCIES[self._session.cloud]
+        for name, day, cost in self._series(payer, month, until, asked):
+            if tags and name != tags[0][1]:
+                continue
+            service = "" if tags else products.get(name, name)
+            yield SpendLine(
+                cloud=payer.shard.cloud,
+                billing_account_id=payer.account,
+                sub_account_id=account,
+                region_id=region,
+                service_name=service,
+                charge_category=ChargeCategory.USAGE,
+                charge_period_start=day,
+                charge_period_end=day + DAY,
+                billed_cost=Money(cost, currency),
+                effective_cost=Money(cost, currency),
+                accelerated=is_platform(service, name),
+                tags=dict(tags),
+            )
+
+    def _series(
+        self, payer: Payer, month: Month, until: datetime, asked: Mapping[str, Any]
+    ) -> Iterator[tuple[str, datetime, Decimal]]:
+        last = min(until, month.plus(1).begins) - _SECOND
+        period = {"BeginTime": written_local(month.begins), "EndTime": written_local(last)}
+        seen = 0
+        for number in range(1, _MOST_SERIES_PAGES + 1):
+            answer = self._session.call(
+                payer.shard,
+                "billing",
+                "DescribeCostExplorerSummary",
+                **period,
+                **asked,
+                BillType="1",
+                PeriodType="day",
+                FeeType="cost",
+                PageNo=number,
+                PageSize=_PAGE,
+            )
+            with as_documented(_OPERATION):
+                groups, total = parts(told(answer, "Detail"), "Detail"), whole(answer, "Total")
+                points = [point for group in groups for point in _points(group)]
+            yield from points
+            seen += len(groups)
+            if seen >= total:
+                return
+            if not groups:
+                break
+        raise cut_short(_OPERATION, f"ended after {seen} series of {month}", "EndedEarly")
+
+
+def _points(group: Fields) -> Iterator[tuple[str, datetime, Decimal]]:
+    name = text(told(group, "Name"), "Name")
+    for point in parts(group, "TimeDetail"):
+        at, cost = moment(point, "Time"), amount_in(point, "Money")
+        if at is None:
+            message = "a point without time"
+            raise ValueError(message)
+        if cost:
+            yield name, begin_of(at), cost
+
+
+def _not_askable(what: str) -> RefusedError:
+    message = f"{_OPERATION}: it cannot be asked for {what}, and the bill is too large to be read one by one"
+    return RefusedError(message, operation=_OPERATION, code=NOT_ASKABLE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from costguard.domain.errors import ProviderError, TruncatedReadError
+from costguard.domain.errors import ProviderError
 from costguard.domain.money import Money, SpendScope, VendorBudget
 from costguard.domain.refs import Shard
-from costguard.providers.kit.core.fields import Fields, as_documented, named, part, parts, text, whole
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.credentials import without_secrets
+from costguard.providers.kit.core.fields import Fields, as_documented, cut_short, named, part, parts, text, texts, whole
 from costguard.providers.tencent.billing.answers import amount_in, region_word
 from costguard.providers.tencent.billing.requests import Calls
 from costguard.providers.tencent.core.fields import told
@@ -49,8 +49,7 @@ def read_budgets(session: Calls, shard: Shard) -> Sequence[VendorBudget]:
             return found
         if not records:
             break
-    message = f"{_OPERATION}: ended after {seen} budgets"
-    raise TruncatedReadError(message, operation=_OPERATION, code="EndedEarly")
+    raise cut_short(_OPERATION, f"ended after {seen} budgets", "EndedEarly")
 
 
 def _check(answer: Fields) -> None:
@@ -100,20 +99,20 @@ def _amount(known: Fields, unsupported: list[str]) -> Decimal:
 
 
 def _scope(cloud: str, limits: Fields, unsupported: list[str]) -> SpendScope:
-    numbers = _texts(limits, "RegionIds")
+    numbers = texts(limits, "RegionIds")
     regions = tuple(filter(None, (region_word(number) for number in numbers)))
     if len(regions) < len(numbers):
         unsupported.append("it is limited to a region of unknown number")
     tags: dict[str, str] = {}
     for tag in parts(limits, "Tags"):
-        key, values = named(tag, "TagKey"), _texts(told(tag, "TagValue"), "TagValue")
+        key, values = named(tag, "TagKey"), texts(told(tag, "TagValue"), "TagValue")
         if len(values) == 1:
             tags[key] = values[0]
         else:
             unsupported.append(f"it takes any of {len(values)} values of the tag {without_secrets(key)}")
     return SpendScope(
         clouds=(cloud,),
-        accounts=_texts(limits, "OwnerUins") or None,
+        accounts=tuple(texts(limits, "OwnerUins")) or None,
         regions=regions or None,
         tags=tuple(sorted(tags.items())),
     )
@@ -139,11 +138,3 @@ def _other(known: Fields, limits: Mapping[str, object]) -> Iterator[str]:
         yield f"it counts {without_secrets(text(known, 'Dimensions'))}, not cost"
     if parts(known, "WaveThresholdJson"):
         yield "it also alerts on changes from day to day or month to month"
-
-
-def _texts(fields: Fields, key: str) -> tuple[str, ...]:
-    found = fields.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        message = f"{key} is no list of texts"
-        raise TypeError(message)
-    return tuple(found)

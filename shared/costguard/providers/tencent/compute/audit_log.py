@@ -6,73 +6,48 @@ Permissions: those of `Feature.TRAIL` in permissions.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from costguard.domain.refs import Deployment, Shard
+from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, Launch
-from costguard.ports import LaunchReport
-from costguard.providers.kit.compute.audit_log import (
-    Window,
-    deployments_among,
-    events_of,
-    launch_among,
-    looked_up,
-    name_in,
-)
-from costguard.providers.kit.core.calls import Calls
+from costguard.providers.kit.compute.audit_log import AuditLog, Window, name_in
+from costguard.providers.kit.core.calls import Calls, by_token
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
-from costguard.providers.kit.core.paging import by_token
 from costguard.providers.tencent.core import errors
 from costguard.providers.tencent.core.fields import told
 
 LOOKUP = "cloudaudit:DescribeEvents"
 _PAGE = 50  # the most it gives
 _RUN = "RunInstances"
-_LEAVING_MARKS = ("DescribeEvents", "StopInstances")
 _OF_INSTANCES = "instance/"
 _SERVICE_ROLES = ("_QCSRole", "_QCSLinkedRole")
 _ANY_ROLE = "roleUser"
 """What older documents say a role is called in events, whichever it is."""
 
 
-class TencentAuditLog:
-    """`CloudAuditLog` for one site of Tencent Cloud. `now` is the clock on the wall."""
+class TencentAuditLog(AuditLog[Calls]):
+    """For one site of Tencent Cloud: who called RunInstances.
 
-    def __init__(self, session: Calls, *, now: Callable[[], datetime]) -> None:
-        self._session = session
-        self._now = now
+    Every RunInstances of the account around the CreatedTime of each instance, as a launch is permitted for no instance
+    yet and its event may name none: whose it was its answer tells. 20 requests a second are let through, and 90 days
+    are kept. The mark of a deployment is the user agent, which has what the SDK was told to call itself
+    (X-TC-RequestClient), and the role session, where `principalId` has one.
 
-    def launches(self, instances: Sequence[Instance]) -> LaunchReport:
-        """Who called RunInstances. Starting a machine again is not launching it.
+    API: CloudAudit DescribeEvents of all regions ("Viewing Event Details in Operation Record": actionType Read and
+    Write, userAgent). No document lists which read operations are recorded; a stop is a write, and always is.
+    """
 
-        API: CloudAudit DescribeEvents, every RunInstances of the account around the CreatedTime of each instance, as a
-        launch is permitted for no instance yet and its event may name none: whose it was its answer tells. 20 requests
-        a second are let through, and 90 days are kept.
-        """
-        return looked_up(instances, self._now(), self._launch, errors.gap)
+    lookup = LOOKUP
+    marks = ("DescribeEvents", "StopInstances")
+    _gap = staticmethod(errors.gap)
 
-    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
-        """By the events of DescribeEvents itself and of StopInstances, of all regions of the account.
+    def _asked(self, instance: Instance) -> tuple[str, str]:
+        del instance
+        return "EventName", _RUN
 
-        The mark is the user agent, which has what the SDK was told to call itself (X-TC-RequestClient), and the role
-        session, where `principalId` has one.
-
-        API: CloudAudit DescribeEvents by EventName ("Viewing Event Details in Operation Record": actionType Read and
-        Write, userAgent). No document lists which read operations are recorded; a stop is a write, and always is.
-        """
-        found: dict[Deployment, datetime] = {}
-        for name in _LEAVING_MARKS:
-            seen = deployments_among(self._pages(shard, name, Window(since, self._now())), LOOKUP, _asker)
-            found.update({each: max(at, found.get(each, at)) for each, at in seen.items()})
-        return found
-
-    def _launch(self, instance: Instance, window: Window) -> Launch | None:
-        pages = self._pages(instance.ref.shard, _RUN, window)
-        return launch_among(events_of(pages, LOOKUP), LOOKUP, launch_in, instance.ref.native_id)
-
-    def _pages(self, shard: Shard, event: str, window: Window) -> Iterator[list[Any]]:
+    def _pages(self, shard: Shard, key: str, value: str, window: Window) -> Iterator[list[Any]]:
         account = Shard(shard.cloud, shard.account)  # the trail is one for all regions
 
         def ask(page: dict[str, str]) -> dict[str, Any]:
@@ -84,20 +59,23 @@ class TencentAuditLog:
                 StartTime=int(window.since.timestamp()),
                 EndTime=int(window.until.timestamp()),
                 MaxResults=_PAGE,
-                LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": event}],
+                LookupAttributes=[{"AttributeKey": key, "AttributeValue": value}],
                 **more,
             )
             return dict(answer)
 
         return by_token(LOOKUP, ask, _listed, _next_page)
 
+    def _launch_in(self, event: Fields, native_id: str) -> Launch | None:
+        return launch_in(event, native_id)
+
+    def _asker(self, event: Fields) -> tuple[datetime, str]:
+        detail = _detail(event)
+        return _at(event), f"{text(part(detail, 'userIdentity'), 'principalId')} {text(detail, 'userAgent')}"
+
 
 def launch_in(event: Fields, native_id: str) -> Launch | None:
-    """The launch of this instance that an event tells of; None where it is another's, or failed.
-
-    Raises:
-        TypeError, ValueError: not as documented.
-    """
+    """The launch of this instance that an event tells of; None where it is another's, or failed."""
     if named(event, "EventName") != _RUN:
         return None
     detail = _detail(event)
@@ -114,19 +92,11 @@ def _detail(event: Fields) -> Fields:
     return detail
 
 
-def _asker(event: Fields) -> tuple[datetime, str]:
-    detail = _detail(event)
-    return _at(event), f"{text(part(detail, 'userIdentity'), 'principalId')} {text(detail, 'userAgent')}"
-
-
 def launcher(identity: Fields) -> str:
     """Who that is: `user/…`, `role/…`, `root`, or `service/…`, which is no person.
 
     A user that was deleted since is told by number. The documents tell of a role only its name: its session, where the
     principal's id has one.
-
-    Raises:
-        TypeError, ValueError: not as documented.
     """
     kind, name, principal = named(identity, "type"), text(identity, "userName"), text(identity, "principalId")
     if kind == "Root":

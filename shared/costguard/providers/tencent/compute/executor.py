@@ -14,9 +14,9 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceState
-from costguard.providers.kit.compute.executor import CASE_TAG, DECISION_TAG, Executor, KeepTagger
-from costguard.providers.kit.core.changes import after_sending, require_instance, require_volume, unfit
-from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, parts, text
+from costguard.providers.kit.compute.executor import Executor, KeepTagger, require_instance, require_volume, unfit
+from costguard.providers.kit.compute.source import CASE_TAG, DECISION_TAG
+from costguard.providers.kit.core.fields import Fields, after_sending, as_documented, flag, named, parts, text
 from costguard.providers.tencent.compute.instances import POSTPAID, SPOT, TERMINATE, state_of
 from costguard.providers.tencent.compute.source import SNAPSHOTS, to_snapshot
 from costguard.providers.tencent.core.fields import told

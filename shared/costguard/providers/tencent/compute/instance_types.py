@@ -65,9 +65,6 @@ def accelerator_of(described: Fields, facts: CardFacts | None) -> Accelerator | 
 
     `GPUInfo` is there on machines with cards only, and was not on real ones before 2025. A type that nobody
     describes but whose family is named for its cards has an accelerator of unknown count.
-
-    Raises:
-        ValueError, TypeError: not as documented.
     """
     instance_type = text(described, "InstanceType")
     own = part(told(described, "GPUInfo"), "GPUInfo")
@@ -111,9 +108,6 @@ def local_disk_gib(described: Fields, facts: CardFacts | None) -> float | None:
     """Storage that is gone after a stop without charges: the disks of kind LOCAL_* that the instance lists.
 
     None where it lists none and its type has some, or nobody describes the type: treated as present.
-
-    Raises:
-        ValueError, TypeError: not as documented.
     """
     local = [disk for disk in disks_of(described) if is_local(disk)]
     if local:
@@ -123,11 +117,7 @@ def local_disk_gib(described: Fields, facts: CardFacts | None) -> float | None:
 
 
 def disks_of(described: Fields) -> list[Fields]:
-    """The system disk and the data disks that DescribeInstances lists.
-
-    Raises:
-        ValueError, TypeError: not as documented.
-    """
+    """The system disk and the data disks that DescribeInstances lists."""
     present = told(described, "SystemDisk", "DataDisks")
     system = part(present, "SystemDisk")
     return [*([system] if system else []), *parts(present, "DataDisks")]
@@ -139,11 +129,7 @@ def is_local(disk: Fields) -> bool:
 
 
 def zone_facts(entries: Sequence[Fields]) -> CardFacts:
-    """What DescribeZoneInstanceConfigInfos says of one type, by zone and charge type: the most of all.
-
-    Raises:
-        ValueError, TypeError: not as documented.
-    """
+    """What DescribeZoneInstanceConfigInfos says of one type, by zone and charge type: the most of all."""
     known = [told(entry, "GpuCount", "Gpu", "Fpga", "StorageBlockAmount", "LocalDiskTypeList") for entry in entries]
     return CardFacts(
         cards=max(_most(entry, "GpuCount", "Gpu") for entry in known),

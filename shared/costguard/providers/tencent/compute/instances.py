@@ -10,7 +10,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState, Keeper, ManagedBy
 from costguard.providers.kit.core.calls import Lists
-from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, tag_value, text, whole
+from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, tag_value, text, texts, whole
 from costguard.providers.tencent.compute.instance_types import disks_of, is_local
 from costguard.providers.tencent.core.errors import UNSUPPORTED
 from costguard.providers.tencent.core.fields import moment, tags_of, told
@@ -60,10 +60,7 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
     """One instance as DescribeInstances saw it.
 
     The cloud tells no start of a run, only the machine's creation: `launched_at` is that earlier moment.
-    Whether its public address is an EIP is not told here either: see `attached.py`.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
+    Whether its public address is an EIP is not told here either: see `source.py`.
     """
     known = told(described, *_NULLABLE)
     tags = tags_of(described, "Tags")
@@ -104,9 +101,6 @@ def state_of(described: Fields) -> InstanceState:
     """Where the machine is in its life; one that the cloud has isolated (unpaid, expired, unsafe) is UNKNOWN.
 
     LatestOperationState does not count: it was recorded as SUCCESS while a machine was still STOPPING.
-
-    Raises:
-        TypeError, ValueError: not as documented.
     """
     if text(described, "RestrictState") not in {"", "NORMAL"}:
         return InstanceState.UNKNOWN
@@ -119,9 +113,6 @@ def run_of(described: Fields, state: InstanceState) -> tuple[str, str]:
     The only trace of a start is the id of the latest request; while a machine is stopped or ended, that is the
     request which did it, and the run is not told. Of a machine that runs it is taken as it is: changing an
     attribute changes it too, and a case is then closed for nothing, which harms nobody.
-
-    Raises:
-        TypeError, ValueError: not as documented.
     """
     latest, request = text(described, "LatestOperation"), text(described, "LatestOperationRequestId")
     runs = state in {InstanceState.RUNNING, InstanceState.PENDING}
@@ -131,11 +122,7 @@ def run_of(described: Fields, state: InstanceState) -> tuple[str, str]:
 
 
 def attached_disk_ids(described: Fields) -> frozenset[str]:
-    """The cloud disks that DescribeInstances says are attached; local ones are no volumes.
-
-    Raises:
-        TypeError, ValueError: not as documented.
-    """
+    """The cloud disks that DescribeInstances says are attached; local ones are no volumes."""
     return frozenset(named(disk, "DiskId") for disk in disks_of(described) if not is_local(disk))
 
 
@@ -162,10 +149,7 @@ def _project(placement: Fields) -> str:
 
 
 def _public_ip(described: Fields) -> str:
-    found = described.get("PublicIpAddresses", [])
-    if not isinstance(found, list) or not all(isinstance(address, str) for address in found):
-        message = "PublicIpAddresses is no list of addresses"
-        raise TypeError(message)
+    found = texts(described, "PublicIpAddresses")
     return found[0] if found else ""
 
 

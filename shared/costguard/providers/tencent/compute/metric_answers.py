@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from costguard.domain.errors import TruncatedReadError
-from costguard.providers.kit.core.fields import Fields, as_documented, named, parts, text, whole
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.credentials import without_secrets
+from costguard.providers.kit.core.fields import Fields, as_documented, cut_short, named, parts, text, whole
 from costguard.providers.tencent.core.fields import told
 
 OPERATION = "monitor:GetMonitorData"
@@ -67,8 +67,7 @@ def points_in(
         series = parts(answer, "DataPoints")
         told_period = whole(answer, "Period")
     if said:
-        message = f"{OPERATION}: {without_secrets(said)}"
-        raise TruncatedReadError(message, operation=OPERATION, code="Msg")
+        raise cut_short(OPERATION, f"{without_secrets(said)}", "Msg")
     if told_period != period:
         message = f"{OPERATION}: points every {told_period} s where every {period} s were asked for"
         raise TruncatedReadError(message, operation=OPERATION, code="OtherPeriod")

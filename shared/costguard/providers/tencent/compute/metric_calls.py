@@ -344,7 +344,7 @@ def fold(
     """Merge the points of one call in: hourly maxima, and how many points each hour has in all calls together.
 
     Raises:
-        ValueError, TypeError: as `hourly.fold_values`.
+        ValueError, TypeError: as `fold_values`.
     """
     fold_values(cells, signal, start, timestamps, values)
     counts: dict[int, int] = {}

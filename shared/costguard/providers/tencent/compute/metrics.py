@@ -32,11 +32,10 @@ from math import inf
 from costguard.domain.errors import ProviderError, RefusedError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Instance
-from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, Statistic
+from costguard.domain.signals import HOUR, SignalHistory, SignalName, Statistic
 from costguard.ports import SignalReport
-from costguard.providers.kit.compute.metrics import Cells, Window
+from costguard.providers.kit.compute.metrics import Cells, Window, report_of
 from costguard.providers.kit.core.calls import Calls
-from costguard.providers.kit.core.gaps import signal_gaps
 from costguard.providers.tencent.compute.metric_answers import FINEST, Known, metric_names, period_for
 from costguard.providers.tencent.compute.metric_calls import (
     BY_MACHINE,
@@ -244,7 +243,7 @@ class TencentSignals:
             by_card = self._cards.read(shard, job, instances, reading)
             jobs.append(replace(job, targets=tuple(target for target in job.targets if target.ref not in by_card)))
         self._asking.run(shard, jobs, reading)
-        return self._report(shard, instances, reading)
+        return self._report(instances, reading)
 
     def _metrics(self, shard: Shard) -> tuple[Metric, ...]:
         """The metrics wanted, as Monitor describes them; asked once an account, as no page says that regions differ."""
@@ -267,21 +266,24 @@ class TencentSignals:
                 self._spelled[shard.account] = tuple(spelled(wanted, known))
             return self._spelled[shard.account]
 
-    def _report(self, shard: Shard, instances: Sequence[Instance], reading: Reading) -> SignalReport:
+    def _report(self, instances: Sequence[Instance], reading: Reading) -> SignalReport:
         delay = AGENT_DELAY if self._signals <= _OF_CARDS else SLOW_DELAY
         of_instance: dict[ResourceRef, dict[SignalName, list[tuple[Metric, str, Cells]]]] = {}
         for ((ref, card), metric), cells in reading.cells.items():
             if (ref, metric.signal) in reading.lost:
                 continue
             of_instance.setdefault(ref, {}).setdefault(metric.signal, []).append((metric, card, cells))
-        readings = {}
-        for instance in instances:
-            if instance.ref in reading.failures:
-                continue
-            signals = sorted(of_instance.get(instance.ref, {}).items())
-            histories = (one for name, found in signals for one in _histories(reading, instance.ref, name, found))
-            readings[instance.ref] = SignalReading(tuple(one for one in histories if any(one.samples)), delay)
-        return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
+        histories = {
+            ref: [
+                one
+                for name, series in found.items()
+                for one in _histories(reading, ref, name, series)
+                if any(one.samples)
+            ]
+            for ref, found in of_instance.items()
+            if ref not in reading.failures
+        }
+        return report_of(instances, histories, reading.failures, delay, gap)
 
 
 def spelled(wanted: Iterable[Metric], known: Mapping[str, Known]) -> Iterator[Metric]:

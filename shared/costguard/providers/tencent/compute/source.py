@@ -22,8 +22,8 @@ from costguard.domain.resources import (
     Volume,
 )
 from costguard.ports import Discovery, Target
-from costguard.providers.kit.compute.executor import DECISION_TAG
 from costguard.providers.kit.compute.source import (
+    DECISION_TAG,
     CloudInventory,
     Described,
     Reading,
@@ -47,9 +47,9 @@ from costguard.providers.tencent.compute.instances import (
     read_memberships,
     to_instance,
 )
-from costguard.providers.tencent.core import accounts, errors
+from costguard.providers.tencent.core import errors
 from costguard.providers.tencent.core.fields import moment, tags_of, told
-from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.core.session import TencentSession, discover
 
 DISKS, SNAPSHOTS, ADDRESSES = "cbs:DescribeDisks", "cbs:DescribeSnapshots", "vpc:DescribeAddresses"
 _API = "cvm:DescribeInstances"
@@ -84,8 +84,8 @@ class TencentInventory(CloudInventory[TencentSession]):
         self._facts = catalogue.known
 
     def discover(self, target: Target) -> Discovery:
-        """Accounts and regions of `target`; see `accounts.discover`."""
-        return accounts.discover(self._session, target)
+        """Accounts and regions of `target`; see `session.discover`."""
+        return discover(self._session, target)
 
     def _pages(self, shard: Shard) -> Iterator[Sequence[Any]]:
         return self._session.pages(shard, "cvm", "DescribeInstances", "InstanceSet")
@@ -267,9 +267,6 @@ def to_snapshot(shard: Shard, item: Fields) -> Snapshot | None:
     """One element of DescribeSnapshots. None for a copy from another region: its disk is not here.
 
     Such a one says `CopyFromRemote`, and was recorded with a DiskId that is empty.
-
-    Raises:
-        TypeError, ValueError: not as documented.
     """
     known = told(item, "DiskId", "CopyFromRemote")
     if not text(known, "DiskId") or flag(known, "CopyFromRemote"):

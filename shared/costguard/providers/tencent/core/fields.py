@@ -39,11 +39,7 @@ def parse_moment(written: str) -> datetime:
 
 
 def moment(fields: Fields, key: str) -> datetime | None:
-    """A time; None where absent, empty or null, which is how CVM and CBS say that there is none.
-
-    Raises:
-        ValueError, TypeError: it is no time.
-    """
+    """A time; None where absent, empty or null, which is how CVM and CBS say that there is none."""
     if fields.get(key) is None:
         return None
     written = text(fields, key)

@@ -10,15 +10,16 @@ from typing import Any, Generic, TypeVar
 
 from typing_extensions import Self, Unpack
 
-from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import Shard
-from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.kit.core.fields import Fields, account_id, as_documented, named, text, whole
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.domain.resources import Gap, GapKind
+from costguard.ports import Discovery, Target
+from costguard.providers.kit.core.accounts import Discoverer, Members, Regions
+from costguard.providers.kit.core.credentials import Keys, without_secrets
+from costguard.providers.kit.core.fields import Fields, account_id, as_documented, cut_short, named, text, whole
 from costguard.providers.kit.core.session import Common, Identity, Nature
 from costguard.providers.kit.core.signing import Entered, SigningSession
 from costguard.providers.tencent.core import errors
-from costguard.providers.tencent.core.products import HOME_REGIONS, PAGES, Paging
+from costguard.providers.tencent.core.products import HOME_REGIONS, PAGES, REGIONS, Paging
 from costguard.providers.tencent.core.transport import SendingError, Transport
 from costguard.providers.tencent.iam.permissions import KNOWN_OPERATIONS, REACH
 
@@ -168,7 +169,7 @@ class TencentSession(SigningSession):
         operation = f"{service}:{action}"
         paging = self._pages.get(operation)
         if paging is None:
-            yield _listed(self.call(shard, service, action, **parameters), result_key, operation)
+            yield self._items_in(self.call(shard, service, action, **parameters), result_key, operation)
             return
 
         def page(offset: int) -> tuple[list[Any], int]:
@@ -177,7 +178,7 @@ class TencentSession(SigningSession):
                 total = whole(answer, paging.total) if result_key in answer else 0
             if paging.may_be_null and total == 0 and answer.get(result_key, "") is None:
                 return [], 0
-            return _listed(answer, result_key, operation), total
+            return self._items_in(answer, result_key, operation), total
 
         seen, most, last = 0, 0, None
         with Prefetch(page, paging.most) as ahead:
@@ -185,12 +186,12 @@ class TencentSession(SigningSession):
                 items, total = ahead.take(seen, most)
                 yield items
                 if items and items == last:
-                    raise _cut_short(operation, f"the same page came twice, after {seen} items", "RepeatedPage")
+                    raise cut_short(operation, f"the same page came twice, after {seen} items", "RepeatedPage")
                 seen, last = seen + len(items), items
                 if _is_last(operation, paging, items, seen, total, most):
                     return
                 most = max(most, total)
-        raise _cut_short(operation, f"more than {_MOST_PAGES} pages", "TooManyPages")
+        raise cut_short(operation, f"more than {_MOST_PAGES} pages", "TooManyPages")
 
     def close(self) -> None:
         """Close all connections."""
@@ -245,23 +246,68 @@ class TencentSession(SigningSession):
         return dict(reply.fields)
 
 
-def _listed(answer: dict[str, Any], result_key: str, operation: str) -> list[Any]:
-    items = answer.get(result_key)
-    if not isinstance(items, list):
-        raise _cut_short(operation, f"answered without {result_key}: not as documented", "MissingResult")
-    return items
-
-
 def _is_last(operation: str, paging: Paging, items: list[Any], seen: int, total: int, most: int) -> bool:
     """Whether this page was the last one."""
     if len(items) > paging.most:
-        raise _cut_short(operation, f"a page of {len(items)} items where {paging.most} were asked for", "TooLong")
+        raise cut_short(operation, f"a page of {len(items)} items where {paging.most} were asked for", "TooLong")
     if total < most:
-        raise _cut_short(operation, f"{most} items became {total} while they were read", "Shifted")
+        raise cut_short(operation, f"{most} items became {total} while they were read", "Shifted")
     if len(items) < paging.most and seen < total:
-        raise _cut_short(operation, f"ended after {seen} of {total} items", "EndedEarly")
+        raise cut_short(operation, f"ended after {seen} of {total} items", "EndedEarly")
     return len(items) < paging.most or seen == total
 
 
-def _cut_short(operation: str, what: str, code: str) -> TruncatedReadError:
-    return TruncatedReadError(f"{operation}: {what}", operation=operation, code=code)
+_LISTING = "organization:DescribeOrganizationMembers"
+_AVAILABLE = "AVAILABLE"
+
+
+def discover(session: TencentSession, target: Target) -> Discovery:
+    """The shards of `target`, with credentials for each of its accounts at hand in `session`.
+
+    A member that cannot be entered is a gap; the others go on. The organisation lists no closed accounts, so
+    none is ever reported as closed: one that is gone from the list is simply not read.
+
+    Raises:
+        AccessDeniedError: there are no credentials at all.
+    """
+    regions = Regions(
+        listed=lambda whole: _regions(session, whole),
+        usable=lambda _, state: state == _AVAILABLE,
+        likely=REGIONS.__contains__,
+        unusable=_unusable,
+        always=REGIONS,
+    )
+    return Discoverer(session, lambda first: _members(session, target, first), regions, errors.gap).discover(target)
+
+
+def _members(session: TencentSession, target: Target, lister: str) -> Members:
+    """The members of the organisation as its management account lists them, which need not list itself.
+
+    API: Organization DescribeOrganizationMembers, 50 members a page.
+    """
+    members: list[str] = []
+    whole_account = Shard(target.cloud, lister)
+    for page in session.pages(whole_account, "organization", "DescribeOrganizationMembers", "Items"):
+        with as_documented(_LISTING):
+            members += [str(whole(item, "MemberUin")) for item in page]
+    return Members(sorted({lister, *members}))
+
+
+def _regions(session: TencentSession, whole_account: Shard) -> dict[str, str]:
+    """Regions where CVM is sold, and their states. API: Region DescribeRegions, one answer without pages."""
+    listed: dict[str, str] = {}
+    for page in session.pages(whole_account, "region", "DescribeRegions", "RegionSet", Product="cvm"):
+        with as_documented("region:DescribeRegions"):
+            listed.update({named(item, "Region"): text(item, "RegionState") for item in page})
+    return listed
+
+
+def _unusable(shard: Shard, listed: Mapping[str, str]) -> Gap:
+    region = shard.region
+    if region in listed:
+        detail = f"region {region} is {without_secrets(listed[region]) or 'in no state'} for account {shard.account}"
+        fix = "take the region out of the policy's regions"
+    else:
+        detail = f"{shard.cloud} has no region {without_secrets(region)!r}"
+        fix = "correct the policy's regions"
+    return Gap(shard, "regions", GapKind.UNREADABLE, detail, fix)

@@ -28,8 +28,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from costguard.domain.errors import InvalidInputError
-from costguard.providers.kit.core.clocks import date_told
 from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.kit.core.pacing import date_told
 from costguard.providers.tencent.core.products import GLOBAL, ROOT_DOMAINS, VERSIONS
 
 _CONNECT_SECONDS = 5.0

@@ -22,7 +22,7 @@ from costguard.providers.kit.iam.policy_documents import (
     reads,
     spellings,
 )
-from costguard.providers.tencent.core.objects import OBJECT_OPERATIONS
+from costguard.providers.tencent.core.services import OBJECT_OPERATIONS
 from costguard.providers.tencent.iam.freeze_policy import role_policy
 from costguard.providers.tencent.iam.permissions import ALSO_USED, policy_document
 

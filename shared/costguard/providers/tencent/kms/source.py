@@ -13,8 +13,8 @@ from costguard.domain.keys import EncryptionKey, KeyInventory, KeyManager
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.providers.kit.core.calls import Reads
+from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
-from costguard.providers.kit.core.redaction import without_secrets
 from costguard.providers.tencent.compute.source import DISKS
 from costguard.providers.tencent.core import errors
 from costguard.providers.tencent.core.fields import told

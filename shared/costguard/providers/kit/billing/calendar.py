@@ -1,4 +1,4 @@
-"""Days and billing cycles of a bill that counts in UTC+8, whoever reads it and wherever. Pure."""
+"""Days and months of a bill that counts in UTC+8, whoever reads it and wherever. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 
-from costguard.estimates.purchases import months_on
-
 CHINA = timezone(timedelta(hours=8))
 ZONE = "Asia/Shanghai"  # the same, as a calendar
 DAY = timedelta(days=1)
-_LAST_OPEN_DAY = 4
-"""Of a month for the bill of the month before. Expenses and Costs, "Instructions for using the bill": monthly bill and
-spending details "12:00 on the 3rd of the following month", split bills on the 4th, by UTC+8; its adjustments come
-"in rare cases" even later."""
 
 
 def day_of(moment: datetime) -> date:
@@ -24,7 +18,9 @@ def day_of(moment: datetime) -> date:
 
 
 def begin_of(day: date) -> datetime:
-    """When a billing day begins, in UTC."""
+    """When a billing day begins, in UTC; of a moment, the day that holds it."""
+    if isinstance(day, datetime):
+        day = day_of(day)
     return datetime(day.year, day.month, day.day, tzinfo=CHINA).astimezone(timezone.utc)
 
 
@@ -41,8 +37,8 @@ def days_between(since: datetime, until: datetime) -> list[date]:
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Cycle:
-    """A billing cycle: a calendar month."""
+class Month:
+    """A month of a bill, which is a billing cycle."""
 
     year: int
     month: int
@@ -51,8 +47,10 @@ class Cycle:
         return f"{self.year:04d}-{self.month:02d}"
 
     @classmethod
-    def of(cls, day: date) -> Cycle:
-        """The cycle of a day."""
+    def of(cls, day: date) -> Month:
+        """The month of a billing day, or of a moment."""
+        if isinstance(day, datetime):
+            day = day_of(day)
         return cls(day.year, day.month)
 
     @property
@@ -65,35 +63,17 @@ class Cycle:
         """Its last day."""
         return date(self.year, self.month, monthrange(self.year, self.month)[1])
 
-    def earlier(self, months: int) -> Cycle:
-        """The cycle so many months before."""
-        return Cycle.of(months_on(self.first, -months))
+    @property
+    def begins(self) -> datetime:
+        """Its first moment, in UTC."""
+        return begin_of(self.first)
 
-    def is_final(self, today: date) -> bool:
-        """Whether its bill no longer changes: it is final "after 12:00 on the third day of the next month"."""
-        return today > Cycle.of(months_on(self.first, 1)).first.replace(day=_LAST_OPEN_DAY)
+    def plus(self, months: int) -> Month:
+        """So many months later, or earlier."""
+        number = self.year * 12 + self.month - 1 + months
+        return Month(number // 12, number % 12 + 1)
 
     def days(self) -> Iterator[date]:
         """Its days, in order."""
         for number in range(self.last.day):
             yield self.first + number * DAY
-
-
-def final_until(now: datetime) -> datetime:
-    """The begin of the first cycle of which what is read now may still change, by the documents."""
-    today = day_of(now)
-    current = Cycle.of(today)
-    before = current.earlier(1)
-    return begin_of(current.first if before.is_final(today) else before.first)
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """How long something was paid for in advance."""
-
-    months: int
-    rest: timedelta = timedelta(0)
-
-    def end(self, day: date) -> datetime:
-        """When it is over if it begins with `day`."""
-        return begin_of(months_on(day, self.months)) + self.rest

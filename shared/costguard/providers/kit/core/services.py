@@ -1,7 +1,8 @@
-"""A bucket over plain HTTP with its vendor's signature, and what its answers mean: OSS and COS. S3 goes by its SDK.
+"""What Costguard itself uses of a cloud, each through a gate that lets nothing else out: files, mail, and secrets.
 
-No redirect is followed and no proxy taken from the environment: a signature would go elsewhere with it. A connection is
-opened for each request: objects are hours apart.
+OSS and COS are asked over plain HTTP with their vendor's signature, S3 goes by its SDK. No redirect is followed and no
+proxy taken from the environment: a signature would go elsewhere with it. A connection is opened for each request:
+objects are hours apart.
 """
 
 from __future__ import annotations
@@ -9,28 +10,38 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from email.message import EmailMessage
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
     NotFoundError,
+    NoticeError,
     OutcomeUnknownError,
     ProviderError,
+    RateLimitedError,
     RefusedError,
+    RejectedNoticeError,
     ThrottledError,
     TruncatedReadError,
     UnavailableError,
 )
+from costguard.domain.refs import Shard
 from costguard.ports.objects import MOST_BYTES, BucketAddress
-from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.kit.core.credentials import Keys, without_secrets
+from costguard.providers.kit.core.fields import Fields, after_sending, as_documented
 from costguard.providers.kit.core.gate import Gate
-from costguard.providers.kit.core.redaction import without_secrets
-from costguard.providers.kit.iam.operations import Operation
+from costguard.providers.kit.core.session import Common, Session
+from costguard.providers.kit.core.signing import no_clock
+from costguard.providers.kit.iam.operations import Feature, Operation
+from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
 
 PUT, GET = "PUT", "GET"
 _SECONDS = 60.0  # a report has a megabyte at most
@@ -52,8 +63,7 @@ class Vendor:
     """
 
     name: str
-    put: Operation
-    get: Operation
+    service: str
     host: str
     headers: Mapping[str, str]
     sign: Callable[[Keys, BucketAddress, Door, str, str, Mapping[str, str], datetime], Mapping[str, str]]
@@ -72,6 +82,15 @@ class Door:
     def named(self) -> str:
         """The host as the Host header has it."""
         return self.host if self.port is None else f"{self.host}:{self.port}"
+
+
+def object_operations(service: str) -> dict[str, Operation]:
+    """The whole reach of what keeps files: it can touch no machine, delete nothing and make nothing public."""
+    put, get = f"{service}:PutObject", f"{service}:GetObject"
+    return {
+        put: Operation(put, Feature.OBJECTS, (put,), changes_something=True),
+        get: Operation(get, Feature.OBJECTS, (get,)),
+    }
 
 
 def door_of(host: str, stand_in: str, bucket: str) -> Door:
@@ -105,7 +124,7 @@ class SignedStore:
         self._address = address
         self._keys = keys
         self._now = now
-        self._gate = Gate({one.name: one for one in (vendor.put, vendor.get)}, may_change=True)
+        self._gate = Gate(object_operations(vendor.service), may_change=True)
         host = vendor.host.format(bucket=address.bucket, region=address.region)
         self._door = door_of(host, endpoint, address.bucket)
 
@@ -113,12 +132,12 @@ class SignedStore:
         """Keep it, with the vendor's headers; the vendor refuses a body that is not that of the Content-MD5."""
         md5 = base64.b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode()
         headers = {"content-type": content_type, "content-md5": md5, **self._vendor.headers}
-        self._send(self._vendor.put.name, PUT, name, headers, body)
+        self._send(f"{self._vendor.service}:PutObject", PUT, name, headers, body)
         return self._address.of(name)
 
     def get(self, name: str) -> bytes:
         """What is kept under the name."""
-        return self._send(self._vendor.get.name, GET, name, {})
+        return self._send(f"{self._vendor.service}:GetObject", GET, name, {})
 
     def _send(self, operation: str, method: str, name: str, headers: Mapping[str, str], body: bytes = b"") -> bytes:
         self._gate.check(operation)
@@ -188,3 +207,129 @@ def _refused(operation: str, method: str, status: int, body: bytes) -> ProviderE
 def _first(pattern: re.Pattern[bytes], body: bytes) -> str:
     found = pattern.search(body[:10_000])
     return "" if found is None else found.group(1).decode("utf-8", "replace")
+
+
+_WAIT = timedelta(minutes=1)  # rates are by the second, but others send too; no cloud says how long
+_QUOTA_WAIT = timedelta(hours=1)  # of a day's quota: over twenty-four hours that move, or until midnight
+
+
+class CloudMail(OnlyFor[SessionT], ABC):
+    """A `MailCarrier` over a cloud's service `name`, in the session's own account and home region.
+
+    `rejected` are codes that the same mail will always meet, with what a person can do; every other refusal may pass.
+    """
+
+    purpose = Purpose.MAIL
+    name: ClassVar[str]
+    operation: ClassVar[str]
+    rejected: ClassVar[Mapping[str, str]]
+
+    def carry(self, mail: EmailMessage) -> tuple[str, str]:
+        """Send it, once; the answer means that the service has taken charge of it, not that a mailbox has.
+
+        Raises:
+            NoticeError: of one of its kinds.
+        """
+        session: Any = self._session
+        service, _, action = self.operation.partition(":")
+        try:
+            answer = session.call(Shard(session.cloud, ""), service, action, **self._asked(mail))
+            with after_sending(self.operation):
+                return self._taken(mail, answer)
+        except InvalidInputError as err:
+            text = f"{self.name} cannot be used: {err}"
+            raise RejectedNoticeError(text) from err
+        except ProviderError as err:
+            raise self._notice_error(err) from err
+        finally:
+            session.close()  # mails are hours apart: a kept connection would be dead by the next
+
+    @abstractmethod
+    def _asked(self, mail: EmailMessage) -> Mapping[str, Any]:
+        """The parameters that send it."""
+
+    @abstractmethod
+    def _taken(self, mail: EmailMessage, answer: Fields) -> tuple[str, str]:
+        """Its Message-ID, and what the service calls it."""
+
+    @abstractmethod
+    def _fix_for(self, error: ProviderError) -> str:
+        """What a person can do about `error`."""
+
+    def _notice_error(self, err: ProviderError) -> NoticeError:
+        text, fix = f"{self.name} did not take the mail: {err}", self.rejected.get(err.code, "")
+        if isinstance(err, ThrottledError):
+            wait = _QUOTA_WAIT if "quota" in str(err).lower() else _WAIT
+            return RateLimitedError(text, retry_after=wait)
+        if fix:
+            return RejectedNoticeError(f"{text}; {fix}")
+        fix = self._fix_for(err)
+        if isinstance(err, AccessDeniedError) and err.operation == self.operation and fix.startswith("grant "):
+            return RejectedNoticeError(f"{text}; {fix}")
+        return NoticeError(f"{text}; {fix}" if fix else text)
+
+
+def address_in(mail: EmailMessage, name: str) -> str:
+    """The one address in a header."""
+    (found,) = mail[name].addresses
+    return str(found.addr_spec)
+
+
+class CloudSecrets(ABC):
+    """A `SecretStore` in the home region of a session for secrets, with the process's own credentials. Repeatable."""
+
+    service: ClassVar[str]
+
+    def __init__(self, session: Session[Any, Any]) -> None:
+        self._session = session
+
+    def read(self, name: str, version: str = "") -> str:
+        """The text of the current version, or of the one named where the cloud asks for one. API: GetSecretValue."""
+        api = f"{self.service}:GetSecretValue"
+        try:
+            answer = self._session.call_as_own(self.service, "GetSecretValue", **self._asked(name, version))
+        finally:
+            self._session.close()
+        with as_documented(api):
+            found = self._text_in(answer)
+        if not found:
+            message = f"{api}: it holds no text: binary secrets are not read"
+            raise RefusedError(message, operation=api, code="NoText")
+        return found
+
+    @abstractmethod
+    def fix_for(self, error: ProviderError) -> str:
+        """What a person can do about `error`; empty where that is not known."""
+
+    @abstractmethod
+    def _asked(self, name: str, version: str) -> Mapping[str, str]:
+        """The parameters that ask for a name and version."""
+
+    @abstractmethod
+    def _text_in(self, answer: Fields) -> str:
+        """The text in an answer; empty where it holds none."""
+
+
+class SignedSecrets(CloudSecrets):
+    """The same over a session of `sessions`, which signs with keys it holds."""
+
+    sessions: ClassVar[Callable[..., Session[Any, Any]]]
+
+    def __init__(
+        self,
+        cloud: str,
+        region: str,
+        keys: Keys | None,
+        *,
+        endpoint: str = "",
+        seconds_left: Callable[[], float] | None = None,
+    ) -> None:
+        common = Common(cloud=cloud, home_region=region, deadline=seconds_left, purpose=Purpose.SECRET)
+        super().__init__(type(self).sessions(keys=keys, now=no_clock, endpoint=endpoint, **common))
+
+
+def with_decryption(fix: str, error: ProviderError) -> str:
+    """A key of the customer's own takes a permission more than the secret that it encrypts."""
+    if isinstance(error, AccessDeniedError) and fix.startswith("grant "):
+        return f"{fix}, and kms:Decrypt where a key of your own encrypts it"
+    return fix

@@ -1,4 +1,7 @@
-"""Whole files in a COS bucket: as private as the bucket, and encrypted. Signed here, for two operations only."""
+"""What Costguard itself uses of Tencent Cloud, each through a gate that lets nothing else out: COS, and SSM's secrets.
+
+Files are as private as their bucket, encrypted, and signed here, for two operations only.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,17 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from costguard.domain.errors import InvalidInputError
+from costguard.domain.errors import InvalidInputError, NotFoundError, ProviderError
 from costguard.ports.objects import BucketAddress, bucket_address
 from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.kit.core.objects import Door, SignedStore, Vendor
-from costguard.providers.kit.iam.operations import Feature, Operation
+from costguard.providers.kit.core.fields import Fields, text
+from costguard.providers.kit.core.services import Door, SignedSecrets, SignedStore, Vendor, object_operations
+from costguard.providers.tencent.core import errors
+from costguard.providers.tencent.core.session import TencentSession
 
-_PUT, _GET = "cos:PutObject", "cos:GetObject"
 _BEFORE, _AFTER = 60, 600  # seconds that a signature holds, for clocks that differ
 
-_PUTTING = Operation(_PUT, Feature.OBJECTS, (_PUT,), changes_something=True)
-_GETTING = Operation(_GET, Feature.OBJECTS, (_GET,))
-OBJECT_OPERATIONS = {one.name: one for one in (_PUTTING, _GETTING)}
-"""The whole reach of what keeps files: it can touch no machine, delete nothing and make nothing public."""
+OBJECT_OPERATIONS = object_operations("cos")
 
 
 def signed(keys: Keys, method: str, path: str, headers: Mapping[str, str], now: datetime) -> dict[str, str]:
@@ -51,8 +52,7 @@ def _signed(
 
 COS = Vendor(
     name="Tencent Cloud",
-    put=_PUTTING,
-    get=_GETTING,
+    service="cos",
     host="{bucket}.cos.{region}.myqcloud.com",
     headers={"x-cos-server-side-encryption": "AES256"},
     sign=_signed,
@@ -82,6 +82,29 @@ def objects_policy(address: BucketAddress) -> dict[str, Any]:
     resource = f"qcs::cos:{address.region}:uid/{appid}:{address.bucket}/{address.prefix}*"
     actions = [f"name/{name}" for name in sorted(OBJECT_OPERATIONS)]
     return {"version": "2.0", "statement": [{"effect": "allow", "action": actions, "resource": [resource]}]}
+
+
+CURRENT = "SSM_Current"
+"""What SSM calls the present version of a secret that it rotates itself; of others users name the versions."""
+
+
+class TencentSecrets(SignedSecrets):
+    """A version must be named. API: SSM GetSecretValue (2019-09-23), whose VersionId is required."""
+
+    service = "ssm"
+    sessions = TencentSession
+
+    def fix_for(self, error: ProviderError) -> str:
+        """As of every operation; a version must be named of what users keep themselves."""
+        if isinstance(error, NotFoundError):
+            return f"name the version, as in secret:NAME?version=v1: without, {CURRENT} is asked for"
+        return errors.fix_for(error)
+
+    def _asked(self, name: str, version: str) -> Mapping[str, str]:
+        return {"SecretName": name, "VersionId": version or CURRENT}
+
+    def _text_in(self, answer: Fields) -> str:
+        return text(answer, "SecretString")
 
 
 def _coded(text: str) -> str:

@@ -1,6 +1,6 @@
 """Where the clouds truly differ, row by row: what a policy that means the same everywhere meets there.
 
-Each provider's `parity.py` fills every row, from the constants of the code that implements it;
+A module of each provider beside this one fills every row, from the constants of the code that implements it;
 docs/parity.md is made from them.
 """
 

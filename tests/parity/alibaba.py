@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from tests.parity.rows import Row, Rows
+
 from costguard.providers.alibaba.billing.prices import CURRENCIES
 from costguard.providers.alibaba.billing.source import DELAY as BILL_DELAY
 from costguard.providers.alibaba.compute.metric_answers import MOST_INSTANCES, MOST_POINTS
 from costguard.providers.alibaba.compute.metrics import DELAY, NAMESPACE
 from costguard.providers.kit.compute.audit_log import REMEMBERED
-from costguard.providers.kit.core.parity import Row, Rows
 
 _MINUTE = 60
 _HOUR = timedelta(hours=1)

@@ -1,8 +1,13 @@
-"""Whole files in an S3 bucket: private as the bucket is, encrypted as the bucket says; S3 encrypts all it keeps."""
+"""What Costguard itself uses of AWS, each through a gate that lets nothing else out: S3, SES and Secrets Manager.
+
+Files are as private as their bucket, and encrypted as it says; S3 encrypts all it keeps.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from email.message import EmailMessage
+from typing import Any, ClassVar
 
 from costguard.domain.errors import (
     InvalidInputError,
@@ -15,29 +20,37 @@ from costguard.domain.errors import (
 )
 from costguard.ports.objects import MOST_BYTES, BucketAddress, bucket_address
 from costguard.providers.aws.core import errors
+from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.core.transport import Clients, WatchedGate, is_aws, new_session
+from costguard.providers.kit.core.fields import Fields, named, text
+from costguard.providers.kit.core.services import (
+    CloudMail,
+    CloudSecrets,
+    address_in,
+    object_operations,
+    with_decryption,
+)
+from costguard.providers.kit.core.session import Common
 from costguard.providers.kit.iam.operations import Feature, Operation
+from costguard.providers.kit.iam.purposes import Purpose
 
-_PUT, _GET = "s3:PutObject", "s3:GetObject"
 _OWN = ""
 _NO_BUCKET = "NoSuchBucket"
 _PASSING = (OutcomeUnknownError, UnavailableError)
 _TRIES = 2  # an object is written whole or not at all, so that a lost answer may be asked for again
 
 OBJECT_OPERATIONS = {
-    operation.name: operation
-    for operation in (
-        Operation(_PUT, Feature.OBJECTS, (_PUT,), changes_something=True),
-        Operation(_GET, Feature.OBJECTS, (_GET,)),
-        # issued by the SDK's own credential providers when a profile or a web identity says so; they change nothing
-        Operation("sts:AssumeRole", Feature.IDENTITY, ()),
-        Operation("sts:AssumeRoleWithWebIdentity", Feature.IDENTITY, ()),
-        Operation("sso:GetRoleCredentials", Feature.IDENTITY, ()),
-        Operation("sso-oidc:CreateToken", Feature.IDENTITY, ()),
-        Operation("signin:CreateOAuth2Token", Feature.IDENTITY, ()),
-    )
+    **object_operations("s3"),
+    # issued by the SDK's own credential providers when a profile or a web identity says so; they change nothing
+    **{
+        name: Operation(name, Feature.IDENTITY, ())
+        for name in (
+            *("sts:AssumeRole", "sts:AssumeRoleWithWebIdentity", "sso:GetRoleCredentials"),
+            *("sso-oidc:CreateToken", "signin:CreateOAuth2Token"),
+        )
+    },
 }
-"""The whole reach of what keeps files: it can touch no machine, delete nothing and make nothing public."""
+_PUT, _GET = "s3:PutObject", "s3:GetObject"
 
 
 class S3Store:
@@ -137,3 +150,85 @@ def objects_policy(address: BucketAddress, partition: str = "aws") -> dict[str, 
     resource = f"arn:{partition}:s3:::{address.bucket}/{address.prefix}*"
     statement = {"Sid": "KeepReports", "Effect": "Allow", "Action": actions, "Resource": [resource]}
     return {"Version": "2012-10-17", "Statement": [statement]}
+
+
+_WITHOUT_SES = ("aws-cn",)
+_VERIFY = "verify the sender or its domain in SES in this region; in SES's sandbox the recipient too"
+_SUPPORT = "ask AWS support to lift it, or send by SMTP"
+
+
+class SesCarrier(CloudMail[AwsSession]):
+    """Over Amazon SES, which gives a mail a Message-ID of its own: a repetition is another mail to mailboxes.
+
+    A mailbox may still refuse what SES has taken, which SES reports elsewhere. SendingPausedException is not among what
+    is rejected: what is paused goes on again.
+
+    API: SES v2 SendEmail with raw content, and its "Errors"; codes without Exception are those of its first version.
+    """
+
+    name = "SES"
+    operation = "sesv2:SendEmail"
+    rejected: ClassVar = {
+        "MessageRejected": _VERIFY,
+        "MailFromDomainNotVerifiedException": "set the MX record of the MAIL FROM domain in SES",
+        "MailFromDomainNotVerified": "set the MX record of the MAIL FROM domain in SES",
+        "AccountSuspendedException": f"this account may send no mail any more: {_SUPPORT}",
+        "AccountSuspended": f"this account may send no mail any more: {_SUPPORT}",
+        "BadRequestException": "check COSTGUARD_MAIL_FROM and the address in the policy",
+        "NotFoundException": "the identity's default configuration set is gone: name another in SES",
+    }
+    _fix_for = staticmethod(errors.fix_for)
+
+    def __init__(self, session: AwsSession) -> None:
+        """Take a session made for mail.
+
+        Raises:
+            InvalidInputError: it can do more than that, or its partition has no SES.
+        """
+        super().__init__(session)
+        if session.cloud in _WITHOUT_SES:
+            message = f"SES is not offered in {session.cloud}; set COSTGUARD_MAIL_VIA to smtp or directmail"
+            raise InvalidInputError(message)
+
+    def _asked(self, mail: EmailMessage) -> Mapping[str, Any]:
+        return {
+            "FromEmailAddress": address_in(mail, "From"),
+            "Destination": {"ToAddresses": [address_in(mail, "To")]},
+            "Content": {"Raw": {"Data": mail.as_bytes()}},
+        }
+
+    def _taken(self, mail: EmailMessage, answer: Fields) -> tuple[str, str]:
+        del mail
+        message_id, region = named(answer, "MessageId"), self._session.home_region
+        # API: "Amazon SES overrides the Message-ID"; in the first region its domain has no region
+        domain = "email" if region == "us-east-1" else region
+        return f"<{message_id}@{domain}.amazonses.com>", f"SES {message_id}"
+
+
+class AwsSecrets(CloudSecrets):
+    """The version that is staged AWSCURRENT. API: Secrets Manager GetSecretValue."""
+
+    service = "secretsmanager"
+
+    def __init__(
+        self,
+        region: str,
+        *,
+        endpoint_url: str = "",
+        profile: str = "",
+        keys: tuple[str, str] | None = None,
+        seconds_left: Callable[[], float] | None = None,
+    ) -> None:
+        common = Common(home_region=region, deadline=seconds_left, purpose=Purpose.SECRET)
+        super().__init__(AwsSession(endpoint_url=endpoint_url, profile=profile, keys=keys, **common))
+
+    def fix_for(self, error: ProviderError) -> str:
+        """As of every operation, and of the key."""
+        return with_decryption(errors.fix_for(error), error)
+
+    def _asked(self, name: str, version: str) -> Mapping[str, str]:
+        del version
+        return {"SecretId": name}
+
+    def _text_in(self, answer: Fields) -> str:
+        return text(answer, "SecretString")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from tests.parity.rows import Row, Rows
+
 from costguard.providers.aws.billing.source import DELAY as BILL_DELAY
 from costguard.providers.aws.compute.metrics import AGENT_DELAY, EC2_DELAY
 from costguard.providers.aws.compute.source import COPIED_AT_ONCE
 from costguard.providers.kit.compute.audit_log import REMEMBERED
-from costguard.providers.kit.core.parity import Row, Rows
 
 _MINUTE = 60
 _HOUR = timedelta(hours=1)

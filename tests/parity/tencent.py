@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from tests.parity.rows import Row, Rows
+
 from costguard.providers.kit.compute.audit_log import REMEMBERED
-from costguard.providers.kit.core.parity import Row, Rows
 from costguard.providers.tencent.billing.source import DELAY as BILL_DELAY
 from costguard.providers.tencent.compute.metric_answers import FINEST
 from costguard.providers.tencent.compute.metric_calls import LARGER, LESSER, NAMESPACE

@@ -1,0 +1,1 @@
+"""What each provider says to each row of docs/parity.md."""
