@@ -37,7 +37,7 @@ EMULATORS = ROOT / "shared/cloudstand"
 HOSTS = ("lambda", "fc", "scf")
 
 TOP_LEVEL = {"pyproject.toml", "README.md", "functions", "shared", "infra", "events", "tests"}
-TOP_LEVEL |= {"docs", "SECURITY.md", "CHANGELOG.md"}  # may stand beside it; so may dot files
+TOP_LEVEL |= {"docs", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}  # may stand beside it; so may dot files
 MADE = {"build", "dist", "__pycache__"}  # by tools, not in the repository
 MOST_LINES = 400
 MOST_ENTRIES = 20

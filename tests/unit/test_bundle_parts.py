@@ -19,6 +19,7 @@ from costguard.cli.operate.bundling.unpacking import narrow, narrowed_file
 from costguard.cli.operate.bundling.wheels import WheelTarget
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.aws.iam.permissions import KNOWN_OPERATIONS
+from costguard.report.words.sentences import Language
 
 HASH = "a" * 64
 LOCK = f"""\
@@ -223,6 +224,15 @@ def test_nothing_of_the_command_line_or_the_sandbox_is_ever_reached() -> None:
     assert len(found) < len(modules_of(material.package))
 
 
+def test_a_bundle_brings_the_messages_of_every_language_compiled() -> None:
+    material = find_material()
+    for function in material.names():
+        found = reached(material.package, (material.functions / function / "handler.py").read_text("utf-8"))
+        assert [path for path in found if "/locale/" in path] == [
+            f"costguard/report/words/locale/{language.value}/LC_MESSAGES/costguard.mo" for language in Language
+        ]
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_no_bundle_of_any_host_carries_the_emulators(host: str) -> None:
     """Neither a module that a function reaches imports them, nor does a lock name them or what AWS is emulated with."""
@@ -230,6 +240,6 @@ def test_no_bundle_of_any_host_carries_the_emulators(host: str) -> None:
     for function in material.names():
         found = reached(material.package, (material.functions / function / "handler.py").read_text("utf-8"))
         assert {path.split("/")[0] for path in found} == {"costguard"}
-        assert [path for path, module in found.items() if "cloudstand" in module.read_text("utf-8")] == []
+        assert [path for path, module in found.items() if b"cloudstand" in module.read_bytes()] == []
     shipped = material.lock(HOSTS[host], charts=True)
     assert [name for name in shipped if "moto" in name or "cloudstand" in name] == []

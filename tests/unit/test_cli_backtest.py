@@ -19,8 +19,8 @@ from costguard.cli.main import run
 from costguard.cli.policy.backtest import backtest
 from costguard.cli.program import Program
 from costguard.report.backtest.markdown import inert
-from costguard.report.words.backtest import PHRASES, say
 from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import in_backtest as say
 from costguard.settings import load_settings
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/backtest.schema.json").read_text(encoding="utf-8"))
@@ -170,11 +170,3 @@ def test_a_policy_without_idle_rules_has_nothing_to_replay(desk: Path, capfd: py
 
     assert status == Exit.BAD_INPUT
     assert "nothing to replay" in capfd.readouterr().err
-
-
-def test_both_languages_say_everything_with_the_same_facts() -> None:
-    english, chinese = PHRASES[Language.EN], PHRASES[Language.ZH]
-
-    assert set(english) == set(chinese)
-    for key, text in english.items():
-        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", chinese[key])), key

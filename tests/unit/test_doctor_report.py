@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 from tests.builders import NOW, SHARD
+from tests.words.catalogues import texts
 
 from costguard.cli.look.doctor import tell
 from costguard.domain.reasons import Reason, ReasonCode
@@ -39,7 +40,7 @@ from costguard.report.doctor.views import (
     health_words,
     verdict_words,
 )
-from costguard.report.words.sentences import Language, book_in
+from costguard.report.words.sentences import Language
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/doctor.schema.json").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[2] / "docs" / "doctor.md"
@@ -55,7 +56,7 @@ DETAILS = (
 
 def full(code: Code) -> DoctorCheck:
     """With every fact that its words name, and no other."""
-    templates = [book_in(language).phrases[f"doctor_{code.value}"] for language in Language]
+    templates = [texts(language.value)["phrases", f"doctor_{code.value}"][0] for language in Language]
     names = {name for text in templates for name in re.findall(r"\{([a-z_]+)\}", text)}
     facts = {name: "behind" if name == "direction" else f"<{name}>" for name in names}
     return DoctorCheck(code, "aws:111122223333", facts, DETAILS)
@@ -90,7 +91,7 @@ def test_whatever_is_not_in_order_says_what_mends_it(code: Code, language: Langu
 
 @LANGUAGES
 def test_no_words_are_left_over(language: Language) -> None:
-    said = {name for name in book_in(language).phrases if name.startswith("doctor_fix_")}
+    said = {name for _, name in texts(language.value) if name.startswith("doctor_fix_")}
 
     assert said == {f"doctor_fix_{code.value}" for code, (_, health) in VERDICTS.items() if health is not Health.OK}
 

@@ -22,6 +22,7 @@ from tests.unit.network_findings import (
     ref,
     report,
 )
+from tests.words.catalogues import texts
 
 from costguard.domain.findings import Verdict
 from costguard.domain.network import Unpriced
@@ -40,7 +41,7 @@ from costguard.report.network.views import (
     path_words,
 )
 from costguard.report.tables import Tone
-from costguard.report.words.sentences import Language, book_in, explain
+from costguard.report.words.sentences import Language, explain
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/networks.schema.json").read_text(encoding="utf-8"))
 RULE = with_audit_digest(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(NetworkCheck), allowed_regions=("us-*",)))
@@ -258,10 +259,9 @@ def test_every_reason_about_networks_is_said_in_both_languages(code: ReasonCode)
 
 def test_every_check_and_severity_and_mend_has_words_in_both_languages() -> None:
     for language in Language:
-        phrases = book_in(language).phrases
         wanted = {
             *(f"networks_severity_{each.value}" for each in Severity),
             *(f"networks_verdict_{each.value}" for each in Verdict),
             *(f"invoked_networks_{each.value}" for each in Verdict),
         }
-        assert wanted <= set(phrases)
+        assert wanted <= {key for _, key in texts(language.value)}

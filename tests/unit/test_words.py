@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from dataclasses import fields
+import sys
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from types import ModuleType
 
 import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import SHARD, usd
+from tests.words.catalogues import compiled, forms, is_stale, messages, read, texts
 
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.findings import Verdict
@@ -18,22 +26,24 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import AcceleratorKind, Gap, GapKind
 from costguard.report.waste.day_one import UNMEASURED
-from costguard.report.words.message_catalog import MessageCatalog
+from costguard.report.words import catalogue
+from costguard.report.words.catalogue import template
 from costguard.report.words.sentences import (
     Language,
-    book_in,
     clean,
     explain,
     fill,
     fix,
     gap,
     net_saving,
+    phrase,
     saving_lines,
     sentence,
     short,
     span,
 )
 
+FIELD = re.compile(r"\{([a-z0-9_|]+)(?::[a-z_]+)?\}")
 LANGUAGES = pytest.mark.parametrize("language", list(Language))
 CODES = pytest.mark.parametrize("code", list(ReasonCode), ids=lambda code: code.value)
 
@@ -51,8 +61,8 @@ def test_every_reason_has_a_whole_sentence_without_any_fact(code: ReasonCode, la
 @CODES
 def test_every_reason_uses_every_fact_its_template_names(code: ReasonCode, language: Language) -> None:
     """With all facts known nothing is left out, and no brackets or braces remain."""
-    book = book_in(language)
-    template = book.reasons[code] + book.fixes.get(code, "")
+    written = texts(language.value)
+    template = "".join((*written["reasons", code.value], *written.get(("fixes", code.value), ())))
     names = [name.split("|")[0] for name in re.findall(r"\{([a-z0-9_|]+)\}", template)]
     facts = {name: f"<{name}>" for name in names}
 
@@ -62,32 +72,93 @@ def test_every_reason_uses_every_fact_its_template_names(code: ReasonCode, langu
     assert not re.search(r"[\[\]{}]", said)
 
 
-@CODES
-def test_both_languages_use_the_same_facts(code: ReasonCode) -> None:
-    used = [set(re.findall(r"\{[a-z0-9_|]+\}", book_in(language).reasons[code])) for language in Language]
+@LANGUAGES
+def test_every_message_can_be_said_with_all_its_facts_and_with_none(language: Language) -> None:
+    for (group, key), written in texts(language.value).items():
+        for count in (None, 1, 2, 5):
+            text = template(group, key, language.value, count)
+            assert text in written, (group, key)
+            names = {name for choice in FIELD.findall(text) for name in choice.split("|")}
+            for facts in ({name: f"<{name}>" for name in names}, {}):
+                assert not re.search(r"[\[\]{}]", fill(text, facts, language)), (group, key)
 
-    assert used[0] == used[1]
+
+def test_both_languages_say_everything_with_the_same_facts() -> None:
+    english, chinese = texts("en"), texts("zh")
+
+    assert english.keys() == chinese.keys()
+    for key, said in english.items():
+        named, named_in_chinese = ({*FIELD.findall("".join(one))} for one in (said, chinese[key]))
+        assert named == named_in_chinese, key
 
 
-@pytest.mark.parametrize(
-    "name", [field.name for field in fields(MessageCatalog) if field.name not in {"space", "list_separator"}]
-)
-def test_both_books_have_the_same_entries(name: str) -> None:
-    english, chinese = (getattr(book_in(language), name) for language in Language)
+@LANGUAGES
+def test_no_message_is_empty_or_marked_as_doubtful(language: Language) -> None:
+    assert [key for key, one in messages(read(language.value)).items() if one.fuzzy or not all(forms(one))] == []
 
-    assert set(english) == set(chinese)
-    assert all(str(text).strip() or name == "gap_effects" for text in [*english.values(), *chinese.values()])
+
+@LANGUAGES
+def test_the_compiled_catalogue_is_what_its_source_says(language: Language) -> None:
+    """`python -m tests.words` compiles it again."""
+    assert not is_stale(language.value)
 
 
 @LANGUAGES
 def test_closed_lists_are_complete(language: Language) -> None:
-    book = book_in(language)
+    written = texts(language.value)
+    lists: Mapping[str, type[Enum]] = {
+        "reasons": ReasonCode,
+        "verdicts": Verdict,
+        "verbs": Verb,
+        "gap_kinds": GapKind,
+        "device_fixes": AcceleratorKind,
+    }
+    for group, members in lists.items():
+        assert {key for of, key in written if of == group} == {each.value for each in members}
 
-    assert set(book.reasons) == set(ReasonCode)
-    assert set(book.verdicts) == set(Verdict)
-    assert set(book.verbs) == set(Verb)
-    assert set(book.gap_kinds) == set(GapKind)
-    assert set(book.device_fixes) == set(AcceleratorKind)
+
+@pytest.fixture
+def catalogues(tmp_path: Path) -> Iterator[ModuleType]:
+    """The module that reads catalogues, with a whole English one and none in Chinese."""
+    package = tmp_path / "package_of_words"
+    for language in Language:
+        (package / "locale" / language.value / "LC_MESSAGES").mkdir(parents=True)
+    (package / "locale/en/LC_MESSAGES/costguard.mo").write_bytes(compiled("en"))
+    source = Path(catalogue.__file__)
+    copy = package / source.name
+    copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("package_of_words", copy)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["package_of_words"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["package_of_words"]
+
+
+@pytest.mark.parametrize("broken", [None, b"", b"no catalogue at all", compiled("zh")[:2000]])
+def test_a_language_whose_catalogue_is_missing_or_broken_is_said_in_english(
+    catalogues: ModuleType, tmp_path: Path, broken: bytes | None
+) -> None:
+    if broken is not None:
+        (tmp_path / "package_of_words/locale/zh/LC_MESSAGES/costguard.mo").write_bytes(broken)
+
+    assert catalogues.template("phrases", "saves_unknown", "zh") == texts("en")["phrases", "saves_unknown"][0]
+
+
+def test_a_message_that_a_language_lacks_is_said_in_english(catalogues: ModuleType, tmp_path: Path) -> None:
+    nearly_nothing = Catalog("zh")
+    nearly_nothing.add("saves_unknown", "不知道", context="phrases")
+    with (tmp_path / "package_of_words/locale/zh/LC_MESSAGES/costguard.mo").open("wb") as file:
+        write_mo(file, nearly_nothing)
+
+    assert catalogues.template("phrases", "saves_unknown", "zh") == "不知道"
+    assert catalogues.template("phrases", "net", "zh") == texts("en")["phrases", "net"][0]
+
+
+def test_a_message_that_nobody_wrote_is_shown_as_its_id() -> None:
+    assert phrase("nobody_wrote_this", Language.ZH) == "phrases.nobody_wrote_this"
 
 
 @LANGUAGES
@@ -166,7 +237,7 @@ def test_cleaned_text_is_printable_and_stays_clean(text: str) -> None:
 @given(st.text(), st.sampled_from(ReasonCode), st.sampled_from(Language))
 def test_facts_cannot_change_the_sentence_they_stand_in(text: str, code: ReasonCode, language: Language) -> None:
     """Braces, brackets and escapes in a fact are only text: filling happens once."""
-    names = re.findall(r"\{([a-z0-9_|]+)\}", book_in(language).reasons[code])
+    names = FIELD.findall(texts(language.value)["reasons", code.value][0])
     hostile = f"{{x}}[{{y}}]{text}"
 
     said = sentence(Reason(code, {name.split("|")[0]: hostile for name in names}), language)

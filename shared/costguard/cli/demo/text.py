@@ -19,13 +19,13 @@ from costguard.report.plan.evidence import utc_words
 from costguard.report.waste.views import amounts
 from costguard.report.words.sentences import (
     Language,
-    book_in,
     choice,
     clean,
     fix,
     hourly,
     phrase,
     sentence,
+    together,
     verb,
     verdict,
 )
@@ -43,7 +43,7 @@ def opening_lines(
     yield ""
     yield from wrapped(phrase("demo_intro", language))
     fleet = phrase("demo_fleet", language, machines=machines, accounts=accounts, clouds=clouds, hourly=amounts(cost))
-    yield from wrapped(book_in(language).space.join((fleet, phrase("demo_policy", language))))
+    yield from wrapped(together((fleet, phrase("demo_policy", language)), language))
 
 
 def is_quiet(day: DemoDay, before: DemoDay | None) -> bool:
@@ -249,7 +249,7 @@ def _unmeasured_lines(found: Sequence[LeftAlone], language: Language) -> Iterato
         named = (f"{one.name} ({_cost(one, language)})" for one in ones)
         yield from wrapped(phrase("demo_comma", language).join(named), _INDENT, 2)
         said = (*dict.fromkeys(sentence(one.reason, language) for one in ones), cure)
-        yield from wrapped(book_in(language).space.join(part for part in said if part), _INDENT * 2)
+        yield from wrapped(together(said, language), _INDENT * 2)
 
 
 def _cost(one: LeftAlone, language: Language) -> str:

@@ -102,7 +102,7 @@ def _answer(here: CliContext, facts: ReportFacts, html: str) -> CommandResult:
     from costguard.report.page.page import report_page
     from costguard.report.page.to_json import report_json
     from costguard.report.policy.provenance import decided_lines
-    from costguard.report.words.digest import say
+    from costguard.report.words.sentences import in_digest as say
 
     language = here.language
     lines = []

@@ -58,7 +58,7 @@ def export(
         from costguard.engine.history.export import export_history
         from costguard.guards.rules.idle import FREE_SIGNALS
         from costguard.report.json_values import gap_json
-        from costguard.report.words.backtest import say
+        from costguard.report.words.sentences import in_backtest as say
 
         language, chosen = here.language, read_policy(here.settings)
         fresh = here.sandbox is not None and not chosen.accounts

@@ -66,7 +66,7 @@ def digest(
 
 
 def _lines(done: DigestRun, language: Language, *, dry_run: bool) -> Iterator[str]:
-    from costguard.report.words.digest import say
+    from costguard.report.words.sentences import in_digest as say
 
     if done.duplicate:
         yield say("digest_again", language)

@@ -211,7 +211,7 @@ def _grid(text: str) -> Grid | None:
 def _answer(test: BackTest, record: HistoryFiles, language: Language, html: str, markdown: str) -> CommandResult:
     from costguard.report.backtest.to_json import backtest_json
     from costguard.report.backtest.views import backtest_lines, backtest_tables, remarks
-    from costguard.report.words.backtest import say
+    from costguard.report.words.sentences import in_backtest as say
 
     closing = list(remarks(test, language))
     closing += [

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from costguard.domain.backtests import BackTest
 from costguard.report.backtest.views import backtest_lines, backtest_tables, remarks
 from costguard.report.tables import Table
-from costguard.report.words.backtest import say
 from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import in_backtest as say
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#~])")  # what Markdown and HTML are made of
 

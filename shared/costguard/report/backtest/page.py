@@ -11,8 +11,8 @@ from costguard.report.page.markup import Html, element
 from costguard.report.page.page import Drawing
 from costguard.report.page.style import POLICY, style
 from costguard.report.tables import Table
-from costguard.report.words.backtest import say
 from costguard.report.words.sentences import Language, span
+from costguard.report.words.sentences import in_backtest as say
 
 
 def backtest_page(test: BackTest, language: Language, drawing: Drawing) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from costguard.domain.backtests import ASSUMPTIONS, HORIZONS, BackTest, Point, Tallied, Tally
 from costguard.report.json_values import moment, money_json
-from costguard.report.words.backtest import say
 from costguard.report.words.sentences import Language, clean
+from costguard.report.words.sentences import in_backtest as say
 
 if TYPE_CHECKING:
     from costguard.report.backtest import shapes

@@ -8,8 +8,8 @@ from datetime import timedelta
 from costguard.domain.backtests import ASSUMPTIONS, HORIZONS, BackTest, Point, Tally
 from costguard.report.plan.evidence import utc_words
 from costguard.report.tables import Column, Table, Tone
-from costguard.report.words.backtest import say
 from costguard.report.words.sentences import Language, clean, number, span
+from costguard.report.words.sentences import in_backtest as say
 
 A_DAY = 24
 _FIGURES = (

@@ -8,17 +8,22 @@ from decimal import Decimal
 
 from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
+from costguard.domain.reasons import FactValue
 from costguard.domain.savings import SavingsReport
 from costguard.report.charts.values import Ages, BarChart, BurnDown, HeatMap, OverTime, Said
 from costguard.report.facts import BudgetSnapshot, ReportFacts, ResourceSnapshot, days_shown
-from costguard.report.words.digest import said
-from costguard.report.words.sentences import Language, clean
+from costguard.report.words.sentences import Language, clean, in_digest
 
 MOST_ROWS = 40
 _MOST_TEAMS, _MOST_TYPES = 12, 6
 _BOUNDS = (5.0, 20.0, 40.0, 60.0, 80.0)
 _ONE_DAY = timedelta(days=1)
 _LEAST_DAYS = 2  # a line of one day is none
+
+
+def said(key: str, language: Language, /, **facts: FactValue) -> Said:
+    """A label of a chart: in English where no font can draw it."""
+    return Said(in_digest(key, language, **facts), in_digest(key, Language.EN, **facts))
 
 
 def busy_chart(facts: ReportFacts, language: Language) -> HeatMap | None:

@@ -11,8 +11,8 @@ from costguard.report.doctor.checks import Detail, Diagnosis, DoctorCheck, Healt
 from costguard.report.json_values import moment
 from costguard.report.plan.evidence import utc_words
 from costguard.report.policy.waits import wait_words
-from costguard.report.words.message_catalog import MessageCatalog
-from costguard.report.words.sentences import Language, book_in, clean, fix, gap_kind, gap_subject, phrase, sentence
+from costguard.report.words.catalogue import template
+from costguard.report.words.sentences import Language, clean, fix, gap_kind, gap_subject, listed, phrase, sentence
 
 if TYPE_CHECKING:
     from costguard.report.doctor import shapes
@@ -56,7 +56,7 @@ def check_fix(check: DoctorCheck, language: Language = Language.EN) -> str:
     """What mends it; empty where there is nothing to mend."""
     key = f"doctor_fix_{check.code.value}"
     told = {"cloud": check.target.partition(":")[0], **check.facts}
-    return phrase(key, language, **told) if key in _book(language).phrases else ""
+    return phrase(key, language, **told) if template("phrases", key, language.value) else ""
 
 
 def check_lines(check: DoctorCheck, language: Language = Language.EN) -> Iterator[str]:
@@ -78,9 +78,8 @@ def detail_words(detail: Detail, language: Language = Language.EN) -> tuple[str,
     if isinstance(said, Reason):
         return sentence(said, language), fix(said, language)
     if isinstance(said, Gap):
-        book = _book(language)
-        why = f"{gap_subject(said.what, language)}{book.list_separator}{gap_kind(said, language)}"
-        return book.list_separator.join(part for part in (why, clean(said.detail)) if part), clean(said.fix)
+        where_and_why = (gap_subject(said.what, language), gap_kind(said, language), clean(said.detail))
+        return listed(filter(None, where_and_why), language), clean(said.fix)
     if isinstance(said, RunTold):
         began = "" if said.began is None else utc_words(said.began)
         told = {"began": began, "policy": clean(said.policy), **(wait_words(said.wait, language) if said.wait else {})}
@@ -158,7 +157,3 @@ def _dry_runs(found: Diagnosis) -> int:
 
 def _bare(text: str) -> str:
     return text.rstrip(".。 ")
-
-
-def _book(language: Language) -> MessageCatalog:
-    return book_in(language)

@@ -20,8 +20,8 @@ from costguard.report.page.tables import oldest
 from costguard.report.plan.evidence import utc_words
 from costguard.report.plan.shadows import shadow_lines
 from costguard.report.policy.provenance import decided_lines
-from costguard.report.words.digest import say
-from costguard.report.words.sentences import Language, book_in, clean, gap
+from costguard.report.words.sentences import Language, clean, gap, listed
+from costguard.report.words.sentences import in_digest as say
 
 _MOST_BUDGETS, _MOST_OLDEST, _MOST_GAPS = 5, 3, 3
 
@@ -87,7 +87,7 @@ def _wasted(facts: ReportFacts, language: Language, amount: str) -> str:
 
 
 def _listed(words: Iterable[str], language: Language) -> str:
-    return book_in(language).list_separator.join(words)
+    return listed(words, language)
 
 
 def _lines(facts: ReportFacts, kept: Kept, language: Language) -> Iterator[str]:

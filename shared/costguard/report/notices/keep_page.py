@@ -202,7 +202,7 @@ def keep_page(page: KeepPage, language: Language) -> str:
     body = element(
         "body",
         element("h1", title),
-        element("p", fill(words[f"{page.screen.value}_text"], facts, 400)),
+        element("p", fill(words[f"{page.screen.value}_text"], facts, limit=400)),
         element("dl", *known) if known else None,
         _form(page, language) if page.screen is KeepScreen.ASK else None,
         element("p", words["note"], class_="faint") if page.screen is KeepScreen.ASK else None,

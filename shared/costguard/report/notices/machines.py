@@ -22,11 +22,11 @@ from costguard.domain.refs import ResourceRef
 from costguard.report.plan.evidence import evidence_words
 from costguard.report.words.sentences import (
     Language,
-    book_in,
     clean,
     explain,
     hourly,
     label,
+    listed,
     phrase,
     risk,
     saving_lines,
@@ -247,7 +247,7 @@ def _steps(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
         said.append(phrase("barred", language, verb=verb(facts.barred.verb, language), protection=by))
     if not said:
         return [(label("next", language), phrase("nothing_automatic", language))]
-    return [(label("next", language), book_in(language).list_separator.join(said))]
+    return [(label("next", language), listed(said, language))]
 
 
 def _keeping(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
@@ -260,7 +260,7 @@ def _keeping(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
         phrase("keep_tag", language, tag=facts.keep_tag),
         phrase("keep_use" if facts.kind is NoticeKind.WARNED else "keep_start", language),
     ]
-    said = [(label("keep_it", language), book_in(language).list_separator.join(ways))]
+    said = [(label("keep_it", language), listed(ways, language))]
     if facts.approve:
         command = phrase("approve", language, resource=facts.approve)
         said.append((phrase("approve_why", language), command))
@@ -274,10 +274,9 @@ def _worth(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
     done = Verb.TERMINATE if facts.kind is NoticeKind.TERMINATED else Verb.STOP
     lines = saving_lines(facts.saving, step if facts.kind is NoticeKind.WARNED else done, language)
     money = lines[: len(lines) - len(facts.saving.risks)]
-    separator = book_in(language).list_separator
     return [
-        (label("saving", language), separator.join(money)),
-        (label("risks", language), separator.join(risk(word, language) for word in facts.saving.risks)),
+        (label("saving", language), listed(money, language)),
+        (label("risks", language), listed((risk(word, language) for word in facts.saving.risks), language)),
     ]
 
 

@@ -10,8 +10,8 @@ from costguard.domain.money import Money
 from costguard.report.facts import BudgetSnapshot, Figures, ReportFacts, ScanSnapshot, a_day, figures_of
 from costguard.report.guard_views import view_of
 from costguard.report.plan.evidence import utc_words
-from costguard.report.words.digest import say
 from costguard.report.words.sentences import Language, clean, number, short
+from costguard.report.words.sentences import in_digest as say
 
 _NEAR = Decimal("0.8")
 _MOST_LINES = 4

@@ -25,8 +25,8 @@ from costguard.report.plan.evidence import utc_words
 from costguard.report.plan.shadows import shadow_lines, shadow_tables
 from costguard.report.policy.provenance import decided_lines
 from costguard.report.tables import Table
-from costguard.report.words.digest import say
 from costguard.report.words.sentences import Language, clean, explain, gap, label
+from costguard.report.words.sentences import in_digest as say
 
 _STEP = " > "  # between the steps of a way in, as the guard writes it
 _MOST_WAYS = 25

@@ -10,8 +10,8 @@ from costguard.report.facts import ReportFacts, ResourceSnapshot, a_day
 from costguard.report.guard_views import Subjects, view_of
 from costguard.report.plan.evidence import utc_words
 from costguard.report.tables import Column, Table
-from costguard.report.words.digest import say
 from costguard.report.words.sentences import Language, choice, clean, explain, hourly, number, sentence, short, verb
+from costguard.report.words.sentences import in_digest as say
 
 MOST = 50
 _OLDEST = 5

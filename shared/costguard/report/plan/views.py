@@ -18,12 +18,12 @@ from costguard.report.tables import Column, Table
 from costguard.report.waste.views import gaps_table
 from costguard.report.words.sentences import (
     Language,
-    book_in,
     choice,
     clean,
     explain,
     hourly,
     label,
+    listed,
     phrase,
     saving_lines,
     sentence,
@@ -223,7 +223,7 @@ def saving_words(action: Action, language: Language = Language.EN) -> str:
     """What an action saves and risks, in one cell."""
     if action.saving is None:
         return ""
-    return book_in(language).list_separator.join(saving_lines(action.saving, action.verb, language))
+    return listed(saving_lines(action.saving, action.verb, language), language)
 
 
 def place(subject: Subject) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from costguard.report.words.sentences import Language, book_in, phrase
+from costguard.report.words.sentences import Language, listed, phrase
 
 if TYPE_CHECKING:
     from costguard.report.policy import shapes
@@ -37,7 +37,7 @@ def decided_lines(policies: Sequence[DecidedBy], language: Language = Language.E
             language,
             digest=(each.bundle or each.digest)[:_SHORT],
             seq=each.number if each.number is not None else "",
-            guards=book_in(language).list_separator.join(each.guards) if len(policies) > 1 else "",
+            guards=listed(each.guards, language) if len(policies) > 1 else "",
             waiting=each.waiting[:_SHORT],
         )
         for each in policies

@@ -12,7 +12,7 @@ from costguard.estimates.exchange import ExchangeRate, rate_on
 from costguard.report.plan.evidence import utc_words
 from costguard.report.savings.sums import MachineDay
 from costguard.report.tables import Column, Table, Tone
-from costguard.report.words.sentences import Language, book_in, clean, hourly, number, phrase, verb
+from costguard.report.words.sentences import Language, clean, hourly, listed, number, phrase, stays_billed, verb
 
 _SUMS = ("predicted", "realised", "still_billed", "actions")
 _GROUPS = ("month", "owner", "guard", "cloud")
@@ -91,7 +91,7 @@ def savings_closing(report: SavingsReport, language: Language = Language.EN) -> 
         if entry.billed_anyway is not None:
             yield phrase("savings_billed_anyway", language, name=_name(entry), amount=str(entry.billed_anyway))
         if entry.unpriced and entry.goes_on:
-            what = book_in(language).list_separator.join(_kept_word(word, language) for word in entry.unpriced)
+            what = listed((stays_billed(word, language) for word in entry.unpriced), language)
             yield phrase("savings_lower_kept", language, name=_name(entry), what=what)
     counts = {
         "savings_unpriced": sum(entry.worth is Worth.UNPRICED for entry in report.entries),
@@ -196,7 +196,7 @@ def _price(entry: SavingEntry, language: Language) -> Iterator[str]:
 
 def _kept(entry: SavingEntry, language: Language) -> Iterator[str]:
     for what, cost in entry.kept:
-        word = _kept_word(what, language)
+        word = stays_billed(what, language)
         if cost is None:
             yield phrase("savings_explain_kept_unknown", language, what=word)
         else:
@@ -241,7 +241,7 @@ def _converted(one: Converted, language: Language) -> str:
         currency=one.currency,
         predicted=str(one.predicted),
         realised=str(one.realised),
-        rates=book_in(language).list_separator.join(rates),
+        rates=listed(rates, language),
     )
 
 
@@ -292,11 +292,7 @@ def _actions(entries: Sequence[SavingEntry], language: Language) -> Table:
 
 
 def _amounts(amounts: Iterable[Money], language: Language) -> str:
-    return book_in(language).list_separator.join(str(money) for money in amounts)
-
-
-def _kept_word(what: str, language: Language) -> str:
-    return book_in(language).kept.get(what) or clean(what)
+    return listed(map(str, amounts), language)
 
 
 def _name(entry: SavingEntry) -> str:

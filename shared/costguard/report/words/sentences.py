@@ -1,22 +1,20 @@
-"""Reasons, verdicts, verbs, gaps and savings as sentences, in English and Simplified Chinese.
+"""Reasons, verdicts, verbs, gaps and savings as sentences, in English and Simplified Chinese; texts in `locale`.
 
 A template is text with optional parts: `Idle[ for {lasting_hours} h].` A part in brackets appears only when
 every fact it names is known, so a missing fact shortens a sentence and never breaks it. `{a|b}` takes the
-first of the facts that is known. Facts are outside text: they are cleaned before they are printed.
+first of the facts that is known; `{machines:count_machines}` counts with a message that has plural forms. Facts are
+outside text: they are cleaned before they are printed.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import cache
 from types import MappingProxyType
-
-from typing_extensions import assert_never
 
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.findings import Verdict
@@ -24,7 +22,7 @@ from costguard.domain.money import Money, totals
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Gap
 from costguard.domain.signals import SignalName
-from costguard.report.words.message_catalog import MessageCatalog
+from costguard.report.words.catalogue import template
 
 MAX_OUTSIDE_TEXT = 200  # longer than any id, tag value or vendor message worth reading on a terminal
 MAX_OWN_TEXT = 2000  # sentences made of other sentences
@@ -38,22 +36,8 @@ class Language(str, Enum):
     ZH = "zh"
 
 
-@cache
-def book_in(language: Language) -> MessageCatalog:
-    """All words of a language; read when something is first said in it, which a function does late or never."""
-    if language is Language.EN:
-        from costguard.report.words.en.general import BOOK as ENGLISH
-
-        return ENGLISH
-    if language is Language.ZH:
-        from costguard.report.words.zh.general import BOOK as CHINESE
-
-        return CHINESE
-    assert_never(language)
-
-
 _PART = re.compile(r"\[([^\[\]]*)\]")
-_FIELD = re.compile(r"\{([a-z0-9_|]+)\}")
+_FIELD = re.compile(r"\{([a-z0-9_|]+)(?::([a-z_]+))?\}")
 _ESCAPE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS and other strings: titles, links, clipboard
@@ -88,15 +72,39 @@ def clean(text: object, limit: int = MAX_OUTSIDE_TEXT) -> str:
     return visible if len(visible) <= limit else visible[: limit - 1] + "…"
 
 
-def fill(template: str, facts: Mapping[str, FactValue], limit: int = MAX_OUTSIDE_TEXT) -> str:
-    """`template` with the facts that are known; parts in brackets that name an unknown one are left out."""
+def fill(
+    text: str, facts: Mapping[str, FactValue], language: Language = Language.EN, limit: int = MAX_OUTSIDE_TEXT
+) -> str:
+    """`text` with the facts that are known; parts in brackets that name an unknown one are left out."""
 
     def part(match: re.Match[str]) -> str:
-        names = _FIELD.findall(match.group(1))
+        names = (field.group(1) for field in _FIELD.finditer(match.group(1)))
         return match.group(1) if all(_known(name, facts) is not None for name in names) else ""
 
+    def shown(field: re.Match[str]) -> str:
+        value = _known(field.group(1), facts)
+        return _shown(value, limit) if field.group(2) is None else _counted(field.group(2), value, language)
+
     # facts go in last, in one pass: brackets and braces inside them are only text
-    return _FIELD.sub(lambda field: _shown(_known(field.group(1), facts), limit), _PART.sub(part, template))
+    return _FIELD.sub(shown, _PART.sub(part, text))
+
+
+def _say(group: str, key: str, language: Language, facts: Mapping[str, FactValue], limit: int = MAX_OWN_TEXT) -> str:
+    """A message filled; its plural form is that of the fact `count`. One that nobody wrote is said as its id."""
+    text = template(group, key, language.value, _whole(facts.get("count")))
+    return fill(text, facts, language, limit) if text else f"{group}.{key}"
+
+
+def _counted(key: str, value: FactValue | None, language: Language) -> str:
+    return _say("counts", key, language, {"count": value if value is not None else UNKNOWN})
+
+
+def _whole(value: FactValue | None) -> int | None:
+    """A number by which a plural form is chosen: what is no whole number counts as several."""
+    if value is None or value == "":
+        return None
+    digits = _shown(value, MAX_OUTSIDE_TEXT).replace(",", "")
+    return int(digits) if digits.isdecimal() else 2
 
 
 def _known(names: str, facts: Mapping[str, FactValue]) -> FactValue | None:
@@ -128,10 +136,10 @@ def number(value: float) -> str:
 
 def sentence(reason: Reason, language: Language = Language.EN) -> str:
     """What is the case; of what is never touched also how it was used, where that was measured."""
-    said = fill(book_in(language).reasons[reason.code], _translated(reason.facts, language))
+    said = _say("reasons", reason.code.value, language, _translated(reason.facts, language), MAX_OUTSIDE_TEXT)
     use = reason.facts.get("utilisation", "")
     if use in {ReasonCode.IDLE.value, ReasonCode.BUSY.value, ReasonCode.PARTLY_IDLE.value}:
-        return book_in(language).space.join((said, phrase(f"use_{use}", language)))
+        return together((said, phrase(f"use_{use}", language)), language)
     return said
 
 
@@ -140,18 +148,30 @@ def fix(reason: Reason, language: Language = Language.EN) -> str:
 
     A missing device metric is mended differently by family; the fact `kind` says which.
     """
-    book = book_in(language)
-    template = book.fixes.get(reason.code, "")
+    text = template("fixes", reason.code.value, language.value)
     if reason.code is ReasonCode.NO_DEVICE_METRIC:
-        by_kind = {kind.value: text for kind, text in book.device_fixes.items()}
-        template = by_kind.get(str(reason.facts.get("kind", "")), template)
-    return fill(template, _translated(reason.facts, language))
+        text = template("device_fixes", str(reason.facts.get("kind", "")), language.value) or text
+    return fill(text, _translated(reason.facts, language), language)
 
 
 def explain(reason: Reason, language: Language = Language.EN) -> str:
     """What is the case and what can be done."""
     parts = (sentence(reason, language), fix(reason, language))
-    return book_in(language).space.join(part for part in parts if part)
+    return together(parts, language)
+
+
+def together(sentences: Iterable[str], language: Language) -> str:
+    """Sentences that follow each other; empty ones are left out."""
+    return _joined("sentences", (each for each in sentences if each), language)
+
+
+def listed(parts: Iterable[str], language: Language) -> str:
+    """Parts of a sentence, set off from each other."""
+    return _joined("parts", parts, language)
+
+
+def _joined(key: str, parts: Iterable[str], language: Language) -> str:
+    return template("joins", key, language.value).replace("{one}", "").replace("{other}", "").join(parts)
 
 
 def _translated(facts: Mapping[str, FactValue], language: Language) -> Mapping[str, FactValue]:
@@ -166,8 +186,7 @@ def _translated(facts: Mapping[str, FactValue], language: Language) -> Mapping[s
         measured = {name: value for name, value in facts.items() if name != "cause"}
         said["cause"] = _cause(str(said["cause"]), measured, language)
     if isinstance(names := said.get("unlooked"), str):
-        separator = "、" if language is Language.ZH else ", "
-        said["unlooked"] = separator.join(choice(name, language) for name in names.split(","))
+        said["unlooked"] = _joined("words", (choice(name, language) for name in names.split(",")), language)
     for name in _TRANSLATED_FACTS:
         if name in said:
             said[name] = choice(str(said[name]), language)
@@ -206,56 +225,70 @@ def short(code: ReasonCode | str, language: Language = Language.EN) -> str:
 
 def verdict(value: Verdict, language: Language = Language.EN) -> str:
     """A verdict as one or two words."""
-    return book_in(language).verdicts[value]
+    return _say("verdicts", value.value, language, {})
 
 
 def verb(value: Verb, language: Language = Language.EN) -> str:
     """A verb as it stands in a plan."""
-    return book_in(language).verbs[value]
+    return _say("verbs", value.value, language, {})
 
 
 def choice(word: str, language: Language = Language.EN) -> str:
     """A word of one of the closed lists (state, billing, status, signal, …); anything else cleaned."""
-    return book_in(language).choices.get(word) or clean(word)
+    return template("choices", word, language.value) or clean(word)
 
 
 def gap(value: Gap, language: Language = Language.EN) -> str:
     """What could not be read, where and why, what follows from it, and what to grant or set."""
-    book = book_in(language)
     facts: dict[str, FactValue] = {
         "shard": str(value.shard),
         "what": gap_subject(value.what, language),
-        "kind": book.gap_kinds[value.kind],
+        "kind": gap_kind(value, language),
         "detail": value.detail.rstrip(". "),
         "fix": value.fix.rstrip(". "),
-        "effect": book.gap_effects.get(value.what, ""),
+        "effect": template("gap_effects", value.what, language.value),
     }
-    return fill(book.phrases["gap"], facts)
+    return _say("phrases", "gap", language, facts, MAX_OUTSIDE_TEXT)
 
 
 def gap_subject(what: str, language: Language = Language.EN) -> str:
     """What was to be read."""
-    return book_in(language).gap_subjects.get(what) or clean(what)
+    return template("gap_subjects", what, language.value) or clean(what)
 
 
 def gap_kind(value: Gap, language: Language = Language.EN) -> str:
     """Why it was not read."""
-    return book_in(language).gap_kinds[value.kind]
+    return _say("gap_kinds", value.kind.value, language, {})
 
 
 def risk(word: str, language: Language = Language.EN) -> str:
     """One risk of an action; a word nobody has a sentence for is shown as it is."""
-    return book_in(language).risks.get(word) or clean(word)
+    return template("risks", word, language.value) or clean(word)
 
 
 def label(key: str, language: Language = Language.EN) -> str:
     """The title of a column or field."""
-    return book_in(language).labels[key]
+    return _say("labels", key, language, {})
 
 
 def phrase(key: str, language: Language = Language.EN, **facts: FactValue) -> str:
     """A sentence of a report or notice, filled."""
-    return fill(book_in(language).phrases[key], facts, limit=MAX_OWN_TEXT)
+    return _say("phrases", key, language, facts)
+
+
+def in_digest(key: str, language: Language, /, **facts: FactValue) -> str:
+    """A sentence of the report for everybody, and of digests, filled."""
+    return _say("digest", key, language, facts)
+
+
+def in_backtest(key: str, language: Language, /, **facts: FactValue) -> str:
+    """A sentence of a back-test, filled."""
+    return _say("backtest", key, language, facts)
+
+
+def stays_billed(what: str, language: Language = Language.EN) -> str:
+    """What stays billed after an action; a word nobody has a sentence for is shown as it is."""
+    return template("kept", what, language.value) or clean(what)
 
 
 def saving_lines(saving: Saving, verb_: Verb, language: Language = Language.EN) -> tuple[str, ...]:
@@ -269,8 +302,7 @@ def saving_lines(saving: Saving, verb_: Verb, language: Language = Language.EN) 
         lines = [phrase("saves", language, amount=hourly(saving.stops_billing))]
     for word, cost in saving.kept:
         amount = phrase("price_unknown" if cost is None else "keeps_hourly", language, amount=_hourly_or_empty(cost))
-        what = book_in(language).kept.get(word) or clean(word)
-        lines.append(phrase(keeps, language, what=what, amount=amount))
+        lines.append(phrase(keeps, language, what=stays_billed(word, language), amount=amount))
     net = net_saving(saving)
     if net is not None and saving.kept:
         lines.append(phrase("net", language, amount=hourly(net)))

@@ -235,6 +235,7 @@ _PACKAGE = "costguard"
 _FROM = re.compile(r"^[ \t]*from[ \t]+(?P<module>[\w.]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+(?P<names>[^\n#]*)", re.MULTILINE)
 _WORDS = re.compile(r"[\w.]+")
+_MESSAGES = "locale/*/LC_MESSAGES/*.mo"
 _REMARK = re.compile(r"#[^\n]*")
 _ALWAYS = ("costguard.faas.container",)  # what an image starts in place of a host's own runtime
 
@@ -255,6 +256,7 @@ def reached(package: Path, handler: str) -> Mapping[str, Path]:
     """What `handler`, the text of a function's file, leads to, by path inside the zip.
 
     Imports are read, not run, and none are relative. What is imported for types alone comes along, and does no harm.
+    A package brings its compiled messages.
     """
     modules = modules_of(package)
     waiting = [*_imported(handler), *_ALWAYS, *(name for mark, name in _BESIDE.items() if mark in handler)]
@@ -266,7 +268,9 @@ def reached(package: Path, handler: str) -> Mapping[str, Path]:
         seen.add(name)
         waiting.append(name.rpartition(".")[0])
         waiting.extend(_imported(modules[name].read_text("utf-8")))
-    return {f"{_PACKAGE}/{modules[name].relative_to(package).as_posix()}": modules[name] for name in sorted(seen)}
+    found = [modules[name] for name in sorted(seen)]
+    found += [file for path in found if path.name == "__init__.py" for file in sorted(path.parent.glob(_MESSAGES))]
+    return {f"{_PACKAGE}/{path.relative_to(package).as_posix()}": path for path in found}
 
 
 def _imported(text: str) -> Iterable[str]:

@@ -1,0 +1,48 @@
+"""The message catalogues: gettext's own, one a language, each read when something is first said in it.
+
+A message is found by its group (gettext's context) and its id. What a language lacks is said in English; what English
+lacks is nothing, and the caller shows the id: words never stop a run.
+"""
+
+from __future__ import annotations
+
+import gettext
+import io
+import pkgutil
+import struct
+from functools import cache
+
+ENGLISH = "en"
+
+
+class _Nothing(gettext.NullTranslations):
+    """Where a search ends; gettext itself would answer with the id, which cannot be told from a text."""
+
+    def pgettext(self, context: str, message: str) -> str:  # noqa: ARG002 - as gettext calls it
+        return ""
+
+    def npgettext(self, context: str, msgid1: str, msgid2: str, n: int) -> str:  # noqa: ARG002 - as gettext calls it
+        return ""
+
+
+@cache
+def _read(language: str) -> gettext.NullTranslations:
+    try:
+        found = gettext.GNUTranslations(io.BytesIO(_file(language)))
+    except (OSError, struct.error):  # it is not there, or is no catalogue
+        return _Nothing()
+    found.add_fallback(_Nothing())
+    return found
+
+
+def _file(language: str) -> bytes:
+    return pkgutil.get_data(__name__, f"locale/{language}/LC_MESSAGES/costguard.mo") or b""
+
+
+def template(group: str, key: str, language: str, count: int | None = None) -> str:
+    """The template of a message, in the plural form of `count` where it has one; empty where nobody wrote it."""
+    for catalogue in map(_read, dict.fromkeys((language, ENGLISH))):
+        counted = catalogue.npgettext(group, key, key, count) if count is not None else ""
+        if found := counted or catalogue.pgettext(group, key):
+            return found
+    return ""
