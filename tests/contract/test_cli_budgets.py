@@ -180,7 +180,7 @@ def test_a_plan_of_a_spent_budget_is_shown_applied_once_and_told_of_afterwards(c
 
     assert planned.status == Exit.DUE
     assert "Budgets (2)" in planned.out
-    assert "1 findings, 1 due, 0 held" in planned.out
+    assert "1 finding, 1 due, 0 held" in planned.out
     assert (applied.status, again.status) == (Exit.OK, Exit.REFUSED)
     assert "it was applied already" in again.err
     cases, why = cli("cases", "--json").json, cli("why", cli.id_of("notebook"), *policy)

@@ -267,7 +267,7 @@ def test_why_tells_how_a_case_ended(desk: Desk, capfd: pytest.CaptureFixture[str
 def test_an_audit_that_was_altered_is_status_14(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     desk.with_case()
     assert desk.run("audit", "verify") == Exit.OK
-    assert "The audit is whole: 1 entries in 1 chains, and they tell of all 0 intents." in capfd.readouterr().out
+    assert "The audit is whole: 1 entry in 1 chain, and they tell of all 0 intents." in capfd.readouterr().out
     memory = desk.memory()
     with closing(memory.store):
         (entry,) = memory.store.query(ENTRY)

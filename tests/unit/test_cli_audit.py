@@ -64,7 +64,7 @@ def test_old_runs_are_pruned_only_when_asked_and_not_too_young(
     assert "90 days at least" in capfd.readouterr().err
     assert costguard("audit", "prune", "--older-than", "soon") == Exit.BAD_INPUT
     assert costguard("audit", "prune", "--older-than", "400d") == Exit.DUE
-    assert "Would erase 1 entries in 1 chains" in capfd.readouterr().out
+    assert "Would erase 1 entry in 1 chain" in capfd.readouterr().out
     assert costguard("audit", "prune", "--older-than", "400d", "--yes") == Exit.OK
     assert costguard("audit", "prune", "--older-than", "400d") == Exit.OK
     assert costguard("audit", "verify") == Exit.OK

@@ -171,7 +171,7 @@ def test_tables_show_every_part_of_a_plan(language: Language) -> None:
 
 
 def test_the_summary_counts_everything() -> None:
-    assert plan_summary(plan()) == "2 findings, 1 due, 1 held, 1 rehearsed, 1 gaps."
+    assert plan_summary(plan()) == "2 findings, 1 due, 1 held, 1 rehearsed, 1 gap."
 
 
 def test_a_set_of_copies_names_its_volumes_and_says_that_they_are_of_one_moment() -> None:

@@ -23,7 +23,7 @@ from tests.words.catalogues import compiled, forms, is_stale, messages, read, te
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
-from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import AcceleratorKind, Gap, GapKind
 from costguard.report.waste.day_one import UNMEASURED
 from costguard.report.words import catalogue
@@ -84,7 +84,10 @@ def test_every_message_can_be_said_with_all_its_facts_and_with_none(language: La
 
 
 def test_both_languages_say_everything_with_the_same_facts() -> None:
-    english, chinese = texts("en"), texts("zh")
+    """But for how things are counted, which is a matter of each language."""
+    english, chinese = (
+        {key: said for key, said in texts(each.value).items() if key[0] != "counts"} for each in Language
+    )
 
     assert english.keys() == chinese.keys()
     for key, said in english.items():
@@ -155,6 +158,31 @@ def test_a_message_that_a_language_lacks_is_said_in_english(catalogues: ModuleTy
 
     assert catalogues.template("phrases", "saves_unknown", "zh") == "不知道"
     assert catalogues.template("phrases", "net", "zh") == texts("en")["phrases", "net"][0]
+
+
+@pytest.mark.parametrize(
+    ("rules", "files", "said"),
+    [
+        (1, 1, "The policy is valid: 1 rule in 1 file."),
+        (2, 1, "The policy is valid: 2 rules in 1 file."),
+        (0, 3, "The policy is valid: 0 rules in 3 files."),
+        (1.0, 1.5, "The policy is valid: 1 rule in 1.5 files."),
+        ("1", "1,001", "The policy is valid: 1 rule in 1,001 files."),
+    ],
+)
+def test_two_counts_in_a_sentence_have_a_plural_each(rules: FactValue, files: FactValue, said: str) -> None:
+    assert phrase("policy_valid", rules=rules, files=files) == said
+    assert phrase("policy_valid", Language.ZH, rules=2, files=1) == "策略有效：1 个文件，2 条规则。"
+
+
+def test_a_whole_sentence_follows_what_it_counts() -> None:
+    assert phrase("letter_mended", count=1) == "1 setting was changed"
+    assert phrase("letter_mended", count=2, owner="search") == "2 settings of search were changed"
+
+
+def test_a_count_that_is_unknown_leaves_its_part_out() -> None:
+    assert fill("Refused[ {failures:times}].", {"failures": ""}) == "Refused."
+    assert fill("Refused {failures:times}.", {}) == "Refused ? times."
 
 
 def test_a_message_that_nobody_wrote_is_shown_as_its_id() -> None:

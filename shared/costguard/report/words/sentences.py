@@ -2,8 +2,8 @@
 
 A template is text with optional parts: `Idle[ for {lasting_hours} h].` A part in brackets appears only when
 every fact it names is known, so a missing fact shortens a sentence and never breaks it. `{a|b}` takes the
-first of the facts that is known; `{machines:count_machines}` counts with a message that has plural forms. Facts are
-outside text: they are cleaned before they are printed.
+first of the facts that is known; `{volumes:disks}` says how many disks, by an entry of group `counts` that has
+plural forms. Facts are outside text: they are cleaned before they are printed.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _say(group: str, key: str, language: Language, facts: Mapping[str, FactValue
 
 
 def _counted(key: str, value: FactValue | None, language: Language) -> str:
-    return _say("counts", key, language, {"count": value if value is not None else UNKNOWN})
+    return _say("counts", key, language, {"count": value if value is not None else UNKNOWN}, MAX_OUTSIDE_TEXT)
 
 
 def _whole(value: FactValue | None) -> int | None:
