@@ -24,14 +24,16 @@ from costguard.report.doctor.shapes import Doctor
 from costguard.report.keys.shapes import Keys
 from costguard.report.network.shapes import Networks
 from costguard.report.page.shapes import Report
-from costguard.report.plan.shapes import Plan
+from costguard.report.plan.shapes import Cases, Plan, Shadows, Why
 from costguard.report.policy.shapes import PolicyDiff, PolicyExplain, PolicyPlan, PolicyTest
 from costguard.report.savings.shapes import Explained, Savings
+from costguard.report.waste.shapes import Waste
 
 FOLDER = Path(__file__).parents[1] / "shared/costguard/report/schemas"
 ANSWERS: Mapping[str, tuple[str, Any]] = {
     "backtest": ("costguard policy backtest --json", BackTest),
     "budgets": ("costguard budgets --json", Budgets),
+    "cases": ("costguard cases --json", Cases),
     "doctor": ("costguard doctor --json", Doctor),
     "keys": ("costguard keys --json", Keys),
     "networks": ("costguard networks --json", Networks),
@@ -42,6 +44,9 @@ ANSWERS: Mapping[str, tuple[str, Any]] = {
     "policy_test": ("costguard policy test --json", PolicyTest),
     "report": ("costguard report --json", Report),
     "savings": ("costguard savings --json", Savings | Explained),
+    "scan": ("costguard scan --json", Waste),
+    "shadows": ("costguard shadows --json", Shadows),
+    "why": ("costguard why --json", Why),
 }
 _INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")  # said in one line, where it is short
 _LONG = 160

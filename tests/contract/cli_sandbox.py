@@ -7,9 +7,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from costguard.cli.main import run
@@ -30,17 +33,30 @@ def logging_as_before() -> Iterator[None]:
         logger.setLevel(level)
 
 
+@cache
+def _validator(name: str) -> jsonschema.protocols.Validator | None:
+    found = files("costguard.report").joinpath(f"schemas/{name}.schema.json")
+    if not found.is_file():
+        return None
+    schema = json.loads(found.read_text(encoding="utf-8"))
+    return jsonschema.validators.validator_for(schema)(schema)
+
+
 @dataclass(frozen=True)
 class Answered:
-    """What a command said."""
+    """What a command said. Where its answers have a schema, `json` is held to it."""
 
+    command: str
     status: int
     out: str
     err: str
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        answer, known = json.loads(self.out), _validator(self.command)
+        if known is not None:
+            known.validate(answer)
+        return answer
 
 
 class Cli:
@@ -59,7 +75,7 @@ class Cli:
         with logging_as_before():
             status = run([*arguments, "--sandbox", *where], program=self._program)
         out, err = self._capture.readouterr()
-        return Answered(status, out, err)
+        return Answered(arguments[0], status, out, err)
 
     def id_of(self, name: str) -> str:
         """The cloud's own id of a machine."""

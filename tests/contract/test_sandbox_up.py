@@ -177,7 +177,7 @@ def ask(served: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> Ask:
         capfd.readouterr()
         with logging_as_before():
             status = run(arguments, program=Program(settings=lambda: load_settings(settings)))
-        return Answered(status, *capfd.readouterr())
+        return Answered(arguments[0], status, *capfd.readouterr())
 
     return asked
 

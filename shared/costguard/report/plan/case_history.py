@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Verb
@@ -98,7 +98,7 @@ def history_lines(history: History, language: Language = Language.EN) -> tuple[s
     )
 
 
-def history_json(history: History, language: Language = Language.EN) -> dict[str, Any]:
+def history_json(history: History, language: Language = Language.EN) -> shapes.Why:
     """The same for machines."""
     finding, snoozed = history.finding, history.snoozed
     return {

@@ -16,6 +16,7 @@ from costguard.domain.remediations import RemediationKind
 from costguard.domain.signals import SignalName, Statistic
 from costguard.planning.plan import Differs
 from costguard.policy.model.ownership import OwnerSource
+from costguard.report.plan.case_history import What
 from costguard.report.schemas import values
 from costguard.report.schemas.values import Count, Mode, Money, Parameters, Texts, Time, one_of
 
@@ -227,6 +228,66 @@ class Case(values.Subject, values.Reason):
     snoozed_until: Time | None
     closed_at: Time | None
     decision_id: str | None
+
+
+class Cases(TypedDict):
+    """The open cases, or with `--all` every one, of one guard or of all."""
+
+    schema: Literal[1]
+    guard: str | None
+    paused: bool
+    """Whether a kill switch is set."""
+    cases: list[Case]
+
+
+class Look(values.Reason):
+    """What a look just now found."""
+
+    verdict: values.Verdict
+    name: str
+    owner: str
+    owner_source: Annotated[str, one_of(OwnerSource, "")]
+    evidence: Evidence | None
+
+
+class Happened(TypedDict):
+    """One thing that happened to a subject, oldest first; what does not apply is null."""
+
+    at: Time
+    what: Annotated[str, one_of(What)]
+    verb: Verb | None
+    where: str
+    outcome: str | None
+    action_id: str | None
+    detail: str
+
+
+class Upcoming(TypedDict):
+    """A step that may come, and before when it does not."""
+
+    verb: Verb
+    not_before: Time | None
+
+
+class Snoozed(TypedDict):
+    """Left alone until then, by whom and why."""
+
+    until: Time
+    by: str
+    reason: str
+
+
+class Why(values.Subject):
+    """What is known of one subject; `finding` is null where nobody looked just now."""
+
+    schema: Literal[1]
+    case: Case | None
+    finding: Look | None
+    happened: list[Happened]
+    upcoming: list[Upcoming]
+    snoozed: Snoozed | None
+    earlier: list[Case]
+    gaps: list[values.Gap]
 
 
 class Plan(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from costguard.domain.money import Money
 from costguard.report.json_values import gap_json, moment, money_json
@@ -12,10 +12,13 @@ from costguard.report.waste.day_one import CallRow, InstanceWaste, OwnerWaste, W
 from costguard.report.waste.views import calls_statement
 from costguard.report.words.sentences import Language, clean, fix, sentence, short
 
-WASTE_SCHEMA = 1
+if TYPE_CHECKING:
+    from costguard.report.waste import shapes
+
+WASTE_SCHEMA: Final = 1
 
 
-def waste_json(report: WasteReport, language: Language = Language.EN) -> dict[str, Any]:
+def waste_json(report: WasteReport, language: Language = Language.EN) -> shapes.Waste:
     """The report for machines. Amounts are exact decimal strings, one per currency."""
     return {
         "schema": WASTE_SCHEMA,
@@ -47,7 +50,7 @@ def waste_json(report: WasteReport, language: Language = Language.EN) -> dict[st
     }
 
 
-def _owner_json(waste: OwnerWaste) -> dict[str, Any]:
+def _owner_json(waste: OwnerWaste) -> shapes.OwnerWaste:
     return {
         "owner": clean(waste.owner),
         "instances": waste.instances,
@@ -60,7 +63,7 @@ def _owner_json(waste: OwnerWaste) -> dict[str, Any]:
     }
 
 
-def _instance_json(waste: InstanceWaste, language: Language) -> dict[str, Any]:
+def _instance_json(waste: InstanceWaste, language: Language) -> shapes.InstanceWaste:
     finding, rate = waste.finding, waste.fact.rate
     return {
         "id": str(waste.ref),
@@ -85,7 +88,7 @@ def _instance_json(waste: InstanceWaste, language: Language) -> dict[str, Any]:
     }
 
 
-def _call_json(row: CallRow) -> dict[str, Any]:
+def _call_json(row: CallRow) -> shapes.Operation:
     return {
         "operation": row.operation,
         "permission": row.permission,
