@@ -28,8 +28,8 @@ from tests.builders import NOW
 from tests.scenario.stage import Stage, idle_machine
 from tests.world_ports.translate import to_world
 
-from cloudstand.alibaba.objects import oss_stand_in
-from cloudstand.slack import SlackStandIn
+from cloudstand.alibaba.core.objects import oss_stand_in
+from cloudstand.slack.stand_in import SlackStandIn
 from cloudstand.world import workload
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.bootstrap import open_memory

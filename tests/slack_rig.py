@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.builders import NOW, case, rule
 
-from cloudstand.slack import Faults, SlackRequest, SlackStandIn
+from cloudstand.slack.stand_in import Faults, SlackRequest, SlackStandIn
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id

@@ -23,10 +23,10 @@ from cloudstand.world.fleet import MachineSpec
 
 if TYPE_CHECKING:
     from cloudstand.alibaba.emulator import AlibabaEmulator
-    from cloudstand.aws.seeding import Credentials
-    from cloudstand.aws.server import Gateway
-    from cloudstand.slack import SlackStandIn
-    from cloudstand.tencent.server import TencentEmulator
+    from cloudstand.aws.core.seeding import Credentials
+    from cloudstand.aws.core.server import Gateway
+    from cloudstand.slack.stand_in import SlackStandIn
+    from cloudstand.tencent.emulator import TencentEmulator
     from cloudstand.wire.server import WireServer
 
 STARTS_AT = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)  # a Monday morning; any fixed time would do
@@ -147,8 +147,8 @@ class Clouds:
 
     def _start(self) -> None:
         # moto takes a second to load: only who starts these pays for it
-        from cloudstand.aws.embedded import EmbeddedAws
-        from cloudstand.slack import SlackStandIn
+        from cloudstand.aws.emulator import EmbeddedAws
+        from cloudstand.slack.stand_in import SlackStandIn
 
         here, on_alibaba, on_tencent, slack = (self._port + number if self._port else 0 for number in range(PORTS))
         self.slack = self._open.enter_context(SlackStandIn(self.clock, port=slack))
@@ -162,7 +162,7 @@ class Clouds:
                 AlibabaEmulator(self.door, external_id=self.external_id, role=self.role, port=on_alibaba)
             )
         if "tencent" in self.names:
-            from cloudstand.tencent.server import TencentEmulator
+            from cloudstand.tencent.emulator import TencentEmulator
 
             self.tencent = self._open.enter_context(
                 TencentEmulator(self.door, external_id=self.external_id, role=self.role, port=on_tencent)
@@ -199,7 +199,7 @@ def _emulator_of(cloud: str, door: WorldDoor, port: int) -> AlibabaEmulator | Te
         on_alibaba = AlibabaEmulator(door, port=port)
         freezes_on_alibaba(on_alibaba.policies)
         return on_alibaba
-    from cloudstand.tencent.server import TencentEmulator
+    from cloudstand.tencent.emulator import TencentEmulator
 
     on_tencent = TencentEmulator(door, port=port)
     freezes_on_tencent(on_tencent.policies)

@@ -7,9 +7,9 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from cloudstand.alibaba import catalogue as alibaba
-from cloudstand.aws.catalogue import TYPES, hourly
-from cloudstand.tencent import catalogue as tencent
+from cloudstand.alibaba.compute import catalogue as alibaba
+from cloudstand.aws.compute.catalogue import TYPES, hourly
+from cloudstand.tencent.compute import catalogue as tencent
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_id
 from cloudstand.world.kinds import Accelerator, AcceleratorKind
 from cloudstand.world.money import Money

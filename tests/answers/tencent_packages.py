@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cloudstand.tencent.actions import PRODUCTS
+from cloudstand.tencent.core.actions import PRODUCTS
 
 _FOLDERS = {"as": "autoscaling"}  # `as` is a word of Python
 _LISTED = re.compile(r"<li>\s*(?:<code>|`)?([A-Za-z0-9_.-]+)(?:</code>|`)?\s*[:：]")

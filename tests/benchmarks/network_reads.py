@@ -24,8 +24,8 @@ from tests.contract.network_rigs import START, NetworkRig, in_order
 from tests.contract.network_worlds import NETWORKS, WIRED
 from tests.world_ports.translate import to_product, to_world
 
-from cloudstand.world.network import PARTS, Networks, in_their_places
-from cloudstand.world.network_names import network_ref
+from cloudstand.world.network.names import network_ref
+from cloudstand.world.network.networks import PARTS, Networks, in_their_places
 from costguard.domain.network import (
     AddressState,
     Direction,

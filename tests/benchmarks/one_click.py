@@ -21,8 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cloudstand.aws.hastening import hastening
-from cloudstand.aws.patching import applied
+from cloudstand.aws.compute.hastening import hastening
+from cloudstand.aws.core.patching import applied
 from cloudstand.wire.server import WireServer
 from cloudstand.wire.wsgi import serving
 from costguard.engine.ledger.memory import Memory

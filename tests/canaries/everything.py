@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tests.canaries.scene import GUARDS, Scene
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from costguard.connections.secrets import SecretKeeper
 from costguard.domain.errors import CostguardError, ProviderError
 from costguard.faas.handler import build_handler

@@ -16,11 +16,11 @@ from urllib.parse import quote, unquote
 
 import boto3
 
-from cloudstand.aws.server import LoopbackServer, Refused
+from cloudstand.aws.core.server import LoopbackServer, Refused
 from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.mail import MailServer
-from cloudstand.slack import SlackStandIn
+from cloudstand.slack.stand_in import SlackStandIn
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
 from costguard.adapters.ledgers.open import open_ledger

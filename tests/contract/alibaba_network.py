@@ -15,7 +15,7 @@ from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.wire.faults import Fault, FaultKind
-from cloudstand.world.network import PARTS
+from cloudstand.world.network.networks import PARTS
 from costguard.domain.network import NetworkInventory
 from costguard.domain.resources import Instance
 from costguard.providers.alibaba.compute.source import AlibabaInventory

@@ -17,10 +17,10 @@ from tests.contract.network_rigs import START
 from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.alibaba import emulator as emulated
-from cloudstand.alibaba.actions import ACTIONS
+from cloudstand.alibaba.core.actions import ACTIONS
+from cloudstand.alibaba.core.errors import ApiError
+from cloudstand.alibaba.core.site import ApiCall, Site, site_of
 from cloudstand.alibaba.emulator import AlibabaEmulator
-from cloudstand.alibaba.errors import ApiError
-from cloudstand.alibaba.site import ApiCall, Site, site_of
 from cloudstand.alibaba.tables import TABLES
 from cloudstand.clock import MovedClock
 from cloudstand.wire.door import WorldDoor

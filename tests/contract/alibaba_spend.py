@@ -12,7 +12,7 @@ from tests.contract.alibaba_world import patient_pacer
 from tests.contract.spend_rigs import START, Scene, WireRig, scene
 from tests.world_ports.translate import to_product
 
-from cloudstand.alibaba.console_budgets import ConsoleBudget
+from cloudstand.alibaba.billing.console_budgets import ConsoleBudget
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.clock import MovedClock
 from cloudstand.wire.door import WorldDoor

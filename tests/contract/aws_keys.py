@@ -24,8 +24,8 @@ from tests.contract.key_rigs import (
 )
 from tests.world_ports.translate import to_world
 
-from cloudstand.aws.embedded import EmbeddedAws
-from cloudstand.aws.server import LoopbackServer
+from cloudstand.aws.core.server import LoopbackServer
+from cloudstand.aws.emulator import EmbeddedAws
 from cloudstand.clouds import CLOSED_REGION
 from cloudstand.fleets import EAST, RESEARCH, aws_machine
 from cloudstand.world import workload as does

@@ -11,10 +11,10 @@ from tests.contract.aws_stand_in import StandIn, patient_pacer
 from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import START, NetworkRig
 
-from cloudstand.aws.embedded import EmbeddedAws
-from cloudstand.aws.server import LoopbackServer
+from cloudstand.aws.core.server import LoopbackServer
+from cloudstand.aws.emulator import EmbeddedAws
 from cloudstand.clouds import CLOSED_REGION
-from cloudstand.world.network import PARTS
+from cloudstand.world.network.networks import PARTS
 from costguard.cli.sandbox.running import EXTERNAL_ID
 from costguard.domain.network import NetworkInventory, PublicAddress
 from costguard.domain.resources import Instance

@@ -11,8 +11,8 @@ from typing import Any
 from tests.contract.aws_stand_in import patient_pacer
 from tests.contract.spend_rigs import Scene, WireRig, scene
 
-from cloudstand.aws.embedded import EmbeddedAws
-from cloudstand.aws.server import Call, Refused
+from cloudstand.aws.core.server import Call, Refused
+from cloudstand.aws.emulator import EmbeddedAws
 from cloudstand.clouds import CLOSED_REGION
 from cloudstand.world.records import Operation
 from costguard.cli.sandbox.running import EXTERNAL_ID, ROLE

@@ -21,8 +21,8 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from cloudstand.aws.hastening import hastening
-from cloudstand.aws.patching import applied
+from cloudstand.aws.compute.hastening import hastening
+from cloudstand.aws.core.patching import applied
 from costguard.providers.aws.core.session import RATES
 from costguard.providers.kit.core.pacing import Pacer
 

@@ -20,13 +20,13 @@ from tests.contract.tencent_world import patient_pacer as tencent_pacer
 from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
-from cloudstand.alibaba.policy_desk import FULL_ACCESS as FULL_ALIYUN_ACCESS
-from cloudstand.aws.patching import applied
-from cloudstand.aws.policies import attaching
+from cloudstand.alibaba.iam.desk import FULL_ACCESS as FULL_ALIYUN_ACCESS
+from cloudstand.aws.core.patching import applied
+from cloudstand.aws.iam.policies import attaching
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import alibaba_machine, tencent_machine
-from cloudstand.tencent.policy_desk import FULL_ACCESS as FULL_QCLOUD_ACCESS
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
+from cloudstand.tencent.iam.desk import FULL_ACCESS as FULL_QCLOUD_ACCESS
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does

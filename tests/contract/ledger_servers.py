@@ -17,8 +17,8 @@ import boto3
 from botocore.config import Config
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
-from cloudstand.aws.hastening import hastening
-from cloudstand.aws.patching import applied
+from cloudstand.aws.compute.hastening import hastening
+from cloudstand.aws.core.patching import applied
 from cloudstand.wire.server import WireServer
 from cloudstand.wire.wsgi import serving
 

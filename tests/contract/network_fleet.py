@@ -28,8 +28,8 @@ from cloudstand.fleets import (
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec, made_up_id
-from cloudstand.world.network import Networks, in_their_places
-from cloudstand.world.network_names import network_ref
+from cloudstand.world.network.names import network_ref
+from cloudstand.world.network.networks import Networks, in_their_places
 from costguard.domain.network import (
     EVERY_PORT,
     AccessList,

@@ -20,7 +20,7 @@ from tests.world_ports.translate import to_product, to_world
 from cloudstand.clock import MovedClock
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world.cloud import World
-from cloudstand.world.network import PARTS
+from cloudstand.world.network.networks import PARTS
 from cloudstand.world.records import Operation
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ThrottledError

@@ -19,11 +19,11 @@ from tests.webhook_receiver import WebhookReceiver
 from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
-from cloudstand.aws.server import LoopbackServer
+from cloudstand.aws.core.server import LoopbackServer
 from cloudstand.clock import MovedClock
 from cloudstand.mail import MailServer
 from cloudstand.robots import RobotStandIns
-from cloudstand.slack import SlackStandIn
+from cloudstand.slack.stand_in import SlackStandIn
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.cloud import World

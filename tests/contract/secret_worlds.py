@@ -13,10 +13,10 @@ from moto.moto_server.werkzeug_app import create_backend_app
 from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
-from cloudstand.aws.server import LoopbackServer
+from cloudstand.aws.core.server import LoopbackServer
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import tencent_machine
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does

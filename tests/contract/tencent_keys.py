@@ -25,7 +25,7 @@ from tests.contract.tencent_world import patient_pacer
 from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk, made_up_request_id

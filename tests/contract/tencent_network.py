@@ -12,10 +12,10 @@ from tests.contract.network_rigs import EVERY_MEND, START, NetworkRig
 from tests.contract.tencent_world import patient_pacer
 from tests.world_ports.translate import to_product
 
-from cloudstand.tencent.network_desk import NetworkDesk
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
+from cloudstand.tencent.network.desk import NetworkDesk
 from cloudstand.wire.faults import Fault, FaultKind
-from cloudstand.world.network import PARTS
+from cloudstand.world.network.networks import PARTS
 from costguard.domain.network import Hop, NetworkInventory
 from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Instance

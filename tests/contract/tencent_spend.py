@@ -13,7 +13,7 @@ from tests.contract.tencent_world import patient_pacer
 from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.cloud import World

@@ -17,7 +17,7 @@ from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.wire.messages import Answer, Request

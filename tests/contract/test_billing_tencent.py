@@ -15,7 +15,7 @@ from tests.contract.tencent_spend import TencentSpendRig, bought_at_launch, tenc
 from tests.contract.tencent_world import Between, patient_pacer
 from tests.world_ports.translate import to_product, to_world
 
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.billing import charges
 from cloudstand.world.records import OtherCharge

@@ -17,7 +17,7 @@ from tests.builders import usd
 from tests.contract.cli_sandbox import Answered, Cli
 from tests.world_ports.translate import to_world
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from tests.contract.cli_sandbox import Answered, Cli
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does

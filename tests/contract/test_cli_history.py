@@ -13,7 +13,7 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 from tests.scenario.stage import START, idle_machine
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from cloudstand.world import workload
 from costguard.cli.exits import Exit
 from costguard.cli.main import run

@@ -15,7 +15,7 @@ from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignal
 from tests.world_ports.keys import WorldKeys
 from tests.world_ports.translate import to_world
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from cloudstand.clouds import STARTS_AT
 from cloudstand.demo.fleet import demo_fleet
 from cloudstand.demo.keys import demo_keys

@@ -17,7 +17,7 @@ from tests.world_ports.networks import WorldNetworks
 from tests.world_ports.translate import to_world
 
 from cloudstand.clouds import STARTS_AT
-from cloudstand.world.network import Networks
+from cloudstand.world.network.networks import Networks
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
 from costguard.cli.sandbox.running import Sandbox

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from tests.contract.cli_sandbox import Cli
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from cloudstand.world.kinds import InstanceState
 from costguard.cli.decide.plan_file import plan_hash
 from costguard.cli.demo.story import DEMO_POLICY

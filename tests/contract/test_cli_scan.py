@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.contract.cli_sandbox import Cli
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from costguard.cli.exits import Exit
 from costguard.cli.sandbox.running import Sandbox
 

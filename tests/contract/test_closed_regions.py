@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.contract.cli_sandbox import Cli
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import EAST, RESEARCH, WEST, aws_machine
 from cloudstand.world import workload as does

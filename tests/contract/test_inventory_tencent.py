@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.contract.tencent_world import SHARD, TencentWorld, tencent_world
 
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.world.fleet import Disk
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import (

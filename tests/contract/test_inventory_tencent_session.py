@@ -13,7 +13,7 @@ from tests.contract.tencent_world import NOW, SHARD, patient_pacer
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does

@@ -23,7 +23,7 @@ from tests.contract.network_worlds import NETWORKS, WIRED
 from tests.world_ports.translate import to_product, to_world
 from tests.world_ports.views import instance_of
 
-from cloudstand.world.network import in_their_places
+from cloudstand.world.network.networks import in_their_places
 from cloudstand.world.records import Operation
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import (

@@ -11,7 +11,7 @@ from tests.contract.network_rigs import NetworkRig, plain
 from tests.contract.network_worlds import NETWORKS
 from tests.world_ports.translate import to_product, to_world
 
-from cloudstand.world.network import PARTS
+from cloudstand.world.network.networks import PARTS
 from cloudstand.world.records import Operation
 from costguard.domain.errors import AccessDeniedError, ThrottledError
 from costguard.domain.network import NetworkInventory

@@ -13,7 +13,7 @@ import pytest
 from tests.contract.notifier_worlds import CHANNELS, SECRET, Channel
 
 from cloudstand.clock import MovedClock
-from cloudstand.slack import DEFAULT_TOKEN, SlackStandIn
+from cloudstand.slack.stand_in import DEFAULT_TOKEN, SlackStandIn
 from costguard.adapters.notifiers.console import ConsoleNotifier
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier

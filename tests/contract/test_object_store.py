@@ -14,8 +14,8 @@ import pytest
 from moto import mock_aws
 from tests.world_ports.translate import to_world
 
-from cloudstand.alibaba.objects import oss_stand_in
-from cloudstand.tencent.objects import cos_stand_in
+from cloudstand.alibaba.core.objects import oss_stand_in
+from cloudstand.tencent.core.objects import cos_stand_in
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.wire.objects import ObjectStandIn
 from costguard.adapters.object_stores.folder import FolderStore

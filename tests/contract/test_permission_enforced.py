@@ -24,7 +24,7 @@ from tests.world_ports.translate import to_product
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import alibaba_machine, tencent_machine
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.authority import Authority
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world import workload

@@ -19,11 +19,11 @@ from tests.contract import alibaba_asking as of_alibaba
 from tests.contract import test_sandbox_aws as of_aws
 from tests.contract import test_sandbox_tencent as of_tencent
 
-from cloudstand.alibaba.actions import ACTIONS
+from cloudstand.alibaba.core.actions import ACTIONS
 from cloudstand.alibaba.tables import PRODUCTS as VERSIONS
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from cloudstand.tencent.actions import PRODUCTS
+from cloudstand.tencent.core.actions import PRODUCTS
 from cloudstand.wire.messages import Answer, Ending, Request
 from cloudstand.wire.watching import watching
 from cloudstand.world import workload as does

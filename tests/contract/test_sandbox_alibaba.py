@@ -14,7 +14,7 @@ from aliyunsdkcore.acs_exception.exceptions import ServerException
 from aliyunsdkcore.request import RpcRequest
 from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, Cloud, Refused, cloud_of
 
-from cloudstand.alibaba.signing import signature, string_to_sign
+from cloudstand.alibaba.core.signing import signature, string_to_sign
 from cloudstand.alibaba.standalone import serve
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.wire.keys import Keys

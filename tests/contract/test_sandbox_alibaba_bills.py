@@ -12,7 +12,7 @@ from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, Cloud, cloud_of
 from tests.contract.alibaba_world import patient_pacer
 from tests.world_ports.translate import to_product, to_world
 
-from cloudstand.alibaba.console_budgets import ConsoleBudget
+from cloudstand.alibaba.billing.console_budgets import ConsoleBudget
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.world import workload as does
 from cloudstand.world.billing import bill, billed_until

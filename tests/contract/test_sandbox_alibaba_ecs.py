@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.contract.alibaba_asking import AT, CPU_ONLY, DAY, HANGZHOU, HOUR, MINUTE, Cloud, Refused, cloud_of
 
-from cloudstand.alibaba.catalogue import TYPES
+from cloudstand.alibaba.compute.catalogue import TYPES
 from cloudstand.alibaba.standalone import default_fleet
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.world import workload as does

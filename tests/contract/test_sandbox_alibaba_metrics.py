@@ -13,7 +13,7 @@ from tests.contract.alibaba_asking import AT, CPU_ONLY, DAY, HOUR, MINUTE, Cloud
 from tests.network_places import card, place
 from tests.world_ports.translate import to_product, to_world
 
-from cloudstand.alibaba.metrics import METRICS
+from cloudstand.alibaba.compute.metrics import METRICS
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import MachineSpec

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, HOUR, MINUTE, Cloud, Refused, cloud_of
 
-from cloudstand.alibaba.actions import ACTIONS, PUBLISHED_RATES
-from cloudstand.alibaba.errors import ApiError
-from cloudstand.alibaba.parameters import Table
+from cloudstand.alibaba.core.actions import ACTIONS, PUBLISHED_RATES
+from cloudstand.alibaba.core.errors import ApiError
+from cloudstand.alibaba.core.parameters import Table
 from cloudstand.alibaba.tables import TABLES
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.wire.faults import Fault, FaultKind

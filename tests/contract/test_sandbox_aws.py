@@ -20,9 +20,9 @@ import pytest
 from botocore.exceptions import ClientError
 from typing_extensions import Self
 
-from cloudstand.aws.catalogue import TYPES
-from cloudstand.aws.embedded import EmbeddedAws
-from cloudstand.aws.server import Refused
+from cloudstand.aws.compute.catalogue import TYPES
+from cloudstand.aws.core.server import Refused
+from cloudstand.aws.emulator import EmbeddedAws
 from cloudstand.clock import MovedClock
 from cloudstand.demo.fleet import aws_fleet
 from cloudstand.errors import MisuseError

@@ -21,10 +21,10 @@ from moto.core.utils import get_service_model, method_names_from_class
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
-from cloudstand.aws import gaps
-from cloudstand.aws.embedded import EmbeddedAws
-from cloudstand.aws.hastening import hastening
-from cloudstand.aws.patching import Patch, applied
+from cloudstand.aws.compute.hastening import hastening
+from cloudstand.aws.core import gaps
+from cloudstand.aws.core.patching import Patch, applied
+from cloudstand.aws.emulator import EmbeddedAws
 from cloudstand.clock import MovedClock
 from cloudstand.demo.fleet import aws_fleet
 from cloudstand.fleets import PRODUCT, RESEARCH

@@ -13,7 +13,7 @@ from tests.contract.aws_keys import IMPORTED, PRIMARY, AwsKeyRig, aws_keys, key_
 from tests.contract.aws_stand_in import setup_client
 from tests.contract.key_rigs import DISABLED, DOOMED, REPLICA, ROTATING, SERVICE, STILL
 
-from cloudstand.aws.cost_questions import RefusedQuestionError
+from cloudstand.aws.core.questions import RefusedQuestionError
 from cloudstand.world.records import Operation
 
 

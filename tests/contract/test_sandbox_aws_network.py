@@ -16,9 +16,9 @@ from tests.contract.aws_stand_in import setup_client
 from tests.contract.network_fleet import DEFAULT, LEGACY, NOTEBOOK, OPEN, SPARE, TRAINER, TRAINING
 from tests.world_ports.translate import to_world
 
-from cloudstand.aws import gaps
-from cloudstand.aws.mending import CHANGES
-from cloudstand.aws.patching import applied
+from cloudstand.aws.core import gaps
+from cloudstand.aws.core.patching import applied
+from cloudstand.aws.network.changes import CHANGES
 from costguard.domain.resources import Instance
 
 

@@ -13,9 +13,9 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from tests.contract.freeze_worlds import AlibabaRig, TencentRig
 
-from cloudstand.aws import gaps
-from cloudstand.aws.patching import applied
-from cloudstand.aws.policies import MOST_OF_TARGET, attaching
+from cloudstand.aws.core import gaps
+from cloudstand.aws.core.patching import applied
+from cloudstand.aws.iam.policies import MOST_OF_TARGET, attaching
 from costguard.domain.actions import FreezeVia
 from costguard.domain.errors import AccessDeniedError, RefusedError
 from costguard.domain.refs import Shard

@@ -18,7 +18,7 @@ from tencentcloud.common.profile.http_profile import HttpProfile
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import tencent_machine
-from cloudstand.tencent.server import Call, TencentEmulator
+from cloudstand.tencent.emulator import Call, TencentEmulator
 from cloudstand.tencent.standalone import serve
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.keys import Keys

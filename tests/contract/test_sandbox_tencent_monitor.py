@@ -23,8 +23,8 @@ from tests.contract.test_sandbox_tencent import (
 )
 
 from cloudstand.fleets import tencent_machine
-from cloudstand.tencent.catalogue import TYPES
-from cloudstand.tencent.settings import CardSeries
+from cloudstand.tencent.compute.catalogue import TYPES
+from cloudstand.tencent.core.settings import CardSeries
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.kinds import Billing

@@ -13,7 +13,7 @@ from tests.contract.tencent_world import NOW, SHARD, TencentWorld, patient_pacer
 from tests.world_ports.translate import to_product
 
 from cloudstand.fleets import tencent_machine
-from cloudstand.tencent.settings import CardSeries
+from cloudstand.tencent.core.settings import CardSeries
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
 from cloudstand.world.kinds import Billing

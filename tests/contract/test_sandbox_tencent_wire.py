@@ -22,9 +22,9 @@ from tencentcloud.common.profile.http_profile import HttpProfile
 from tencentcloud.common.retry import StandardRetryer
 from tests.contract.test_sandbox_tencent import AT, LEADER, MEMBER, VERSIONS, Cloud, cloud, machine
 
-from cloudstand.tencent.actions import PRODUCTS
-from cloudstand.tencent.protocol import Signed, signature
-from cloudstand.tencent.settings import PUBLISHED_RATES
+from cloudstand.tencent.core.actions import PRODUCTS
+from cloudstand.tencent.core.protocol import Signed, signature
+from cloudstand.tencent.core.settings import PUBLISHED_RATES
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.wire.keys import Keys
 from cloudstand.wire.messages import Request

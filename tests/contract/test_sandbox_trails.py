@@ -58,7 +58,7 @@ def seconds(**moments: Any) -> dict[str, Any]:
 
 
 def test_moto_still_has_no_event_history() -> None:
-    """Where this fails, moto has closed the gap, and `cloudstand/aws/trail.py` may go."""
+    """Where this fails, moto has closed the gap, and `cloudstand/aws/compute/trail.py` may go."""
     assert not hasattr(moto.cloudtrail.responses.CloudTrailResponse, "lookup_events")
 
 

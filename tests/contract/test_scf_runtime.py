@@ -20,7 +20,7 @@ from tests.host_runtimes import PROBE, RoleKey, SmallScf
 
 from cloudstand.clock import RunningClock
 from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World

@@ -18,7 +18,7 @@ from tests.fuzz.answering import Answering, http
 from tests.golden.slack_messages import batch, part
 
 from cloudstand.clock import MovedClock
-from cloudstand.slack import SlackRequest, SlackStandIn
+from cloudstand.slack.stand_in import SlackRequest, SlackStandIn
 from costguard.adapters.notifiers.console import ConsoleNotifier
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier

@@ -17,7 +17,7 @@ from tests.host_runtimes import SmallFunctionCompute, SmallScf
 from tests.runtime_api import SmallLambda
 from tests.slack_rig import HOUR, KEEP_24H, OWNER, POLICY, Office, Rig, Watch, stopping_case
 
-from cloudstand.slack import SlackRequest
+from cloudstand.slack.stand_in import SlackRequest
 from costguard.engine.ledger.memory import Memory
 from costguard.providers.aws.core.store import DynamoDbLedger
 

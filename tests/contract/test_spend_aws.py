@@ -12,7 +12,7 @@ from tests.contract.aws_spend_rig import AwsSpendRig, FewTimes, aws_spend
 from tests.contract.aws_stand_in import patient_pacer
 from tests.contract.spend_rigs import DAY, START, day_of
 
-from cloudstand.aws.server import Refused
+from cloudstand.aws.core.server import Refused
 from cloudstand.world.billing import charges
 from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.money import Money, SpendReport, SpendScope, VendorBudget

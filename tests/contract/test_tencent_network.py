@@ -11,7 +11,7 @@ from tests.contract.tencent_network import TencentNetworkRig, tencent_network
 from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.wire.faults import Fault, FaultKind
-from cloudstand.world.network import in_their_places
+from cloudstand.world.network.networks import in_their_places
 from costguard.domain.errors import RefusedError
 from costguard.domain.network import AccessList, NetworkInterface, NetworkRule, Permission, SecurityGroup
 from costguard.domain.resources import GapKind

@@ -13,7 +13,7 @@ from tests.contract.tencent_world import patient_pacer
 from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.wire.faults import Fault, FaultKind
-from cloudstand.world.network import in_their_places
+from cloudstand.world.network.networks import in_their_places
 from costguard.domain.errors import NotFoundError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.network import NetworkRule, SecurityGroup
 from costguard.domain.remediations import Remediation, RemediationKind

@@ -16,8 +16,8 @@ from tests.contract import alibaba_world, aws_stand_in, tencent_world
 from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
-from cloudstand.aws.embedded import EmbeddedAws
-from cloudstand.aws.server import LoopbackServer
+from cloudstand.aws.core.server import LoopbackServer
+from cloudstand.aws.emulator import EmbeddedAws
 from cloudstand.clock import MovedClock
 from cloudstand.clouds import CLOSED_REGION
 from cloudstand.fleets import (
@@ -31,7 +31,7 @@ from cloudstand.fleets import (
     aws_machine,
     tencent_machine,
 )
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does

@@ -20,12 +20,12 @@ from tests.deploy_pages.stand_in_cli.program import Printed
 from tests.host_runtimes import RoleKey, Told
 from typing_extensions import Self
 
+from cloudstand.alibaba.core.objects import oss_stand_in
+from cloudstand.alibaba.core.protocol import parameters_of
 from cloudstand.alibaba.emulator import AlibabaEmulator
-from cloudstand.alibaba.objects import oss_stand_in
-from cloudstand.alibaba.protocol import parameters_of
 from cloudstand.clock import RunningClock
 from cloudstand.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
-from cloudstand.slack import SlackStandIn
+from cloudstand.slack.stand_in import SlackStandIn
 from cloudstand.wire.authority import Authority, Wish
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.keys import Keys

@@ -18,12 +18,12 @@ from typing_extensions import Self
 
 from cloudstand.clock import RunningClock
 from cloudstand.fleets import GUANGZHOU, tencent_machine
-from cloudstand.slack import SlackStandIn
-from cloudstand.tencent.accounts import Accounts, Identity
-from cloudstand.tencent.errors import ApiError
-from cloudstand.tencent.objects import cos_stand_in
-from cloudstand.tencent.protocol import JSON, Heading, body_of, enveloped, heading_of
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.slack.stand_in import SlackStandIn
+from cloudstand.tencent.core.credentials import Accounts, Identity
+from cloudstand.tencent.core.errors import ApiError
+from cloudstand.tencent.core.objects import cos_stand_in
+from cloudstand.tencent.core.protocol import JSON, Heading, body_of, enveloped, heading_of
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.authority import Authority, Wish
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.keys import Keys

@@ -16,7 +16,7 @@ from tests.deploy_pages.functions import Functions
 from tests.deploy_pages.pages import Block, Played, Terminal, assign, unassign
 from tests.host_runtimes import Told
 
-from cloudstand.slack import SlackStandIn
+from cloudstand.slack.stand_in import SlackStandIn
 from cloudstand.wire.keys import Keys
 
 _ASKING = re.compile(r"^terraform .*\b(?:apply|destroy)\b", re.MULTILINE)

@@ -25,8 +25,8 @@ from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
 from tests.infra.aws_terraform import ROOT, Ran, Workshop
 
-from cloudstand.aws.patching import Patch, applied
-from cloudstand.aws.server import LoopbackServer
+from cloudstand.aws.core.patching import Patch, applied
+from cloudstand.aws.core.server import LoopbackServer
 from cloudstand.demo.fleet import aws_fleet
 from cloudstand.world.fleet import MachineSpec
 from costguard.cli.sandbox.running import Sandbox

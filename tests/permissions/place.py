@@ -14,7 +14,7 @@ from moto.iam.models import iam_backends
 from moto.organizations.models import organizations_backends
 from tests.permissions.aws_judge import AwsJudge
 
-from cloudstand.aws.seeding import join_organisation
+from cloudstand.aws.core.seeding import join_organisation
 from cloudstand.clouds import STARTS_AT
 from cloudstand.demo.fleet import demo_fleet
 from cloudstand.demo.keys import demo_keys

@@ -17,7 +17,7 @@ from tests.world_ports.networks import WorldNetworkRemediator, WorldNetworks
 from tests.world_ports.translate import to_world
 
 from cloudstand.clock import MovedClock
-from cloudstand.world.network_parts import Direction, NetworkInventory, NetworkRule
+from cloudstand.world.network.parts import Direction, NetworkInventory, NetworkRule
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import Outcome, Receipt, Verb
 from costguard.domain.errors import (

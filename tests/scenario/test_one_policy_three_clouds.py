@@ -14,7 +14,7 @@ import pytest
 
 from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
-from cloudstand.tencent.settings import CardSeries
+from cloudstand.tencent.core.settings import CardSeries
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk, MachineSpec
 from cloudstand.world.kinds import Billing, Keeper, ManagedBy

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
-from cloudstand.slack import SlackStandIn
+from cloudstand.slack.stand_in import SlackStandIn
 from cloudstand.world import workload
 from cloudstand.world.fleet import MachineSpec
 from costguard.adapters.notifiers.router import NotifierRouter

@@ -12,7 +12,7 @@ from tests.simulation.settings import KEYS, NETWORKS, KeyRuleSpec, NetRuleSpec, 
 from tests.simulation.settings_story import INSIDE, OFFICE, KeySpec, NetSpec, SettingDeed
 from tests.world_ports.translate import to_product, to_world
 
-from cloudstand.world.network_names import network_ref
+from cloudstand.world.network.names import network_ref
 from costguard.domain.keys import KeyState
 from costguard.domain.refs import ResourceRef, Shard
 

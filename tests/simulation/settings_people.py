@@ -17,8 +17,8 @@ from tests.simulation.settings_story import OFFICE, SettingDeed
 from tests.world_ports.translate import to_world
 
 from cloudstand.world.keys import KeyState, WorldKey
-from cloudstand.world.network_parts import Direction, NetworkRule, PublicAddress, SecurityGroup
-from cloudstand.world.network_region import rule as written
+from cloudstand.world.network.parts import Direction, NetworkRule, PublicAddress, SecurityGroup
+from cloudstand.world.network.region import rule as written
 from cloudstand.world.records import WorldRefusalError
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.refs import ResourceRef

@@ -27,7 +27,7 @@ from tests.simulation.trace import Trace
 from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.cloud import World
-from cloudstand.world.network import Networks
+from cloudstand.world.network.networks import Networks
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import CostguardError, UnavailableError
 from costguard.domain.refs import ResourceRef

@@ -13,8 +13,8 @@ from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.keys import KeyState, WorldKey
-from cloudstand.world.network_parts import NetworkInventory
-from cloudstand.world.network_region import Region, rule
+from cloudstand.world.network.parts import NetworkInventory
+from cloudstand.world.network.region import Region, rule
 from costguard.domain.refs import ResourceRef, Shard
 
 OFFICE, INSIDE = "198.51.100.0/24", "10.20.0.0/16"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cloudstand.aws.catalogue import TYPES
-from cloudstand.aws.prices import get_products
+from cloudstand.aws.billing.prices import get_products
+from cloudstand.aws.compute.catalogue import TYPES
 from costguard.domain.errors import AccessDeniedError, RefusedError, UnavailableError
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef, Shard

@@ -16,8 +16,8 @@ from tests.builders import NOW
 from tests.published_rig import DAY, ENFORCES, FIRST, LOOSER, OBSERVES, SECOND, TIGHTER, text
 from tests.world_ports.translate import to_world
 
-from cloudstand.alibaba.objects import oss_stand_in
-from cloudstand.slack import SlackStandIn
+from cloudstand.alibaba.core.objects import oss_stand_in
+from cloudstand.slack.stand_in import SlackStandIn
 from costguard.bootstrap import open_memory, read_policy, run_function
 from costguard.cli.exits import Exit
 from costguard.cli.main import run

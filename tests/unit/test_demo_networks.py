@@ -13,7 +13,7 @@ from cloudstand.demo.fleet import demo_fleet
 from cloudstand.demo.networks import OFFICE, demo_networks
 from cloudstand.fleets import GUANGZHOU, HANGZHOU
 from cloudstand.world.cloud import World
-from cloudstand.world.network_parts import AddressState
+from cloudstand.world.network.parts import AddressState
 from costguard.domain.findings import Verdict
 from costguard.guards.network.judge import judge
 from costguard.guards.network.reachability.exposure import reach

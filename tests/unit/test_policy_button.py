@@ -17,7 +17,7 @@ from tests.published_rig import DAY, ENFORCES, FIRST, HOUR, LOOSER, SECOND, THIR
 from tests.slack_rig import Office as Workspace
 from tests.slack_rig import http
 
-from cloudstand.slack import SlackRequest
+from cloudstand.slack.stand_in import SlackRequest
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.engine.ledger.audit.audit import ENTRY

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloudstand.slack import DEFAULT_TOKEN, SlackStandIn
+from cloudstand.slack.stand_in import DEFAULT_TOKEN, SlackStandIn
 from costguard.adapters.notifiers.common import visible
 from costguard.adapters.notifiers.slack.blocks import Block, build_blocks, escape, fits
 

@@ -16,7 +16,7 @@ from tests.golden.slack_messages import batch, choices_of, part
 
 from cloudstand.clock import MovedClock
 from cloudstand.errors import MisuseError
-from cloudstand.slack import DEFAULT_SIGNING_SECRET, SlackRequest, SlackStandIn
+from cloudstand.slack.stand_in import DEFAULT_SIGNING_SECRET, SlackRequest, SlackStandIn
 from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -15,7 +15,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web import WebClient
 
 from cloudstand.clock import MovedClock
-from cloudstand.slack import DEFAULT_TOKEN, SlackStandIn
+from cloudstand.slack.stand_in import DEFAULT_TOKEN, SlackStandIn
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 WORDS = {"type": "mrkdwn", "text": "words"}

@@ -10,7 +10,7 @@ from tests.world_ports.translate import to_product, to_world
 from tests.world_ports.views import instance_of
 
 from cloudstand.world.cloud import World
-from cloudstand.world.network_parts import Direction, NetworkInventory, PublicAddress
+from cloudstand.world.network.parts import Direction, NetworkInventory, PublicAddress
 from cloudstand.world.records import Machine, Refusal, WorldRefusalError
 from costguard.domain.network import AddressState
 

@@ -14,8 +14,8 @@ from typing_extensions import assert_never
 from cloudstand.clock import Clock
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_request_id, made_up_rule_id
-from cloudstand.world.network import PARTS
-from cloudstand.world.network_parts import (
+from cloudstand.world.network.networks import PARTS
+from cloudstand.world.network.parts import (
     AddressState,
     Direction,
     FlowLog,

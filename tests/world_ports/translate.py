@@ -13,10 +13,11 @@ from typing import Any, overload
 
 from cloudstand.wire import keys as credentials
 from cloudstand.world import keys as their_keys
-from cloudstand.world import kinds, network_parts, places, workload
+from cloudstand.world import kinds, places, workload
 from cloudstand.world import money as their_money
 from cloudstand.world.kinds import InstanceState
-from cloudstand.world.network_parts import NetworkInventory
+from cloudstand.world.network import parts as network_parts
+from cloudstand.world.network.parts import NetworkInventory
 from cloudstand.world.places import Place, Ref
 from costguard.domain import keys, money, network, refs, resources, signals
 from costguard.domain.refs import ResourceRef, Shard

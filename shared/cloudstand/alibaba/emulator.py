@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 from typing_extensions import Self, assert_never
 
-from cloudstand.alibaba.actions import ACTIONS, Action, Denial
-from cloudstand.alibaba.bills import BillDesk
-from cloudstand.alibaba.changes import dry_run
-from cloudstand.alibaba.credentials import Credential
-from cloudstand.alibaba.errors import (
+from cloudstand.alibaba.billing.bills import BillDesk
+from cloudstand.alibaba.compute.changes import dry_run
+from cloudstand.alibaba.core.actions import ACTIONS, Action, Denial
+from cloudstand.alibaba.core.credentials import Credential
+from cloudstand.alibaba.core.errors import (
     BAD_REQUEST,
     FORBIDDEN,
     NOT_FOUND,
@@ -25,13 +25,13 @@ from cloudstand.alibaba.errors import (
     missing,
     not_modelled,
 )
-from cloudstand.alibaba.key_desk import KeyDesk
-from cloudstand.alibaba.network_desk import NetworkDesk
-from cloudstand.alibaba.policy_desk import PolicyDesk
-from cloudstand.alibaba.protocol import Verifier, parameters_of
-from cloudstand.alibaba.site import ApiCall, Call, SentMail, site_of
+from cloudstand.alibaba.core.protocol import Verifier, parameters_of
+from cloudstand.alibaba.core.site import ApiCall, Call, SentMail, site_of
+from cloudstand.alibaba.iam.desk import PolicyDesk
+from cloudstand.alibaba.iam.wishes import wishes
+from cloudstand.alibaba.kms.desk import KeyDesk
+from cloudstand.alibaba.network.desk import NetworkDesk
 from cloudstand.alibaba.tables import PRODUCTS, TABLES
-from cloudstand.alibaba.wishes import wishes
 from cloudstand.wire.authority import Authority
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind, Faults

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from cloudstand.fleets import ALIBABA_ACCOUNT, RESEARCH
 
 if TYPE_CHECKING:
-    from cloudstand.alibaba.policy_desk import PolicyDesk as AlibabaDesk
-    from cloudstand.tencent.policy_desk import PolicyDesk as TencentDesk
+    from cloudstand.alibaba.iam.desk import PolicyDesk as AlibabaDesk
+    from cloudstand.tencent.iam.desk import PolicyDesk as TencentDesk
 
 _NAME, _GROUP = "no-new-gpus", "gpu-users"
 _DENIAL = {
@@ -50,7 +50,7 @@ def freezes_on_aws() -> None:
 
 def freezes_on_alibaba(desk: AlibabaDesk) -> None:
     """A control policy and a folder, and a policy for a RAM group."""
-    from cloudstand.alibaba.policy_desk import FULL_ACCESS
+    from cloudstand.alibaba.iam.desk import FULL_ACCESS
 
     desk.control.add("cp-nonewgpus")
     desk.targets["fd-gpuTeams"] = [FULL_ACCESS]
@@ -60,7 +60,7 @@ def freezes_on_alibaba(desk: AlibabaDesk) -> None:
 
 def freezes_on_tencent(desk: TencentDesk) -> None:
     """A service control policy and a department, and a policy for a CAM group."""
-    from cloudstand.tencent.policy_desk import FULL_ACCESS
+    from cloudstand.tencent.iam.desk import FULL_ACCESS
 
     desk.written |= {7001, 7002}
     desk.targets["node", 20001] = [FULL_ACCESS]

@@ -21,9 +21,9 @@ from cloudstand.fleets import (
     WEST,
 )
 from cloudstand.world.fleet import MachineSpec
-from cloudstand.world.network import Networks
-from cloudstand.world.network_parts import Forward
-from cloudstand.world.network_region import Region, barred, rule
+from cloudstand.world.network.networks import Networks
+from cloudstand.world.network.parts import Forward
+from cloudstand.world.network.region import Region, barred, rule
 from cloudstand.world.places import Place
 
 OFFICE = "198.51.100.0/24"

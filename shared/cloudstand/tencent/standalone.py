@@ -8,7 +8,7 @@ from typing import Any
 
 from cloudstand.clock import RunningClock
 from cloudstand.fleets import tencent_machine
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.control import Control
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world import workload as does

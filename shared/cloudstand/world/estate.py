@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_address, made_up_id
 from cloudstand.world.keys import Keys
 from cloudstand.world.kinds import InstanceState, SnapshotState
-from cloudstand.world.network import Networks
-from cloudstand.world.network_parts import PublicAddress
+from cloudstand.world.network.networks import Networks
+from cloudstand.world.network.parts import PublicAddress
 from cloudstand.world.places import Place, Ref
 from cloudstand.world.records import (
     STOPPING_OPERATION,

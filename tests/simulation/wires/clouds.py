@@ -22,8 +22,8 @@ from tests.world_ports.translate import to_product
 from typing_extensions import Self
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
-from cloudstand.aws.embedded import EmbeddedAws
-from cloudstand.tencent.server import TencentEmulator
+from cloudstand.aws.emulator import EmbeddedAws
+from cloudstand.tencent.emulator import TencentEmulator
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world.records import Happening, Operation
 from costguard.domain.actions import Action, Receipt, Verb

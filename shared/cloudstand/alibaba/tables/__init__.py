@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cloudstand.alibaba.parameters import Table
+from cloudstand.alibaba.core.parameters import Table
 from cloudstand.alibaba.tables.actiontrail import ACTIONTRAIL
 from cloudstand.alibaba.tables.bss import BSS
 from cloudstand.alibaba.tables.cms import CMS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import TEXT, TEXTS, Fields, Table, Text, Whole
+from cloudstand.tencent.core.parameters import TEXT, TEXTS, Fields, Table, Text, Whole
 
 _MONTH = Text(pattern=r"\d{4}-\d{2}")
 _TIME = Text(pattern=r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}")

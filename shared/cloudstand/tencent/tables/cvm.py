@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import COUNT, FLAG, TEXT, TEXTS, Fields, Many, Table, Text, Whole, filters
+from cloudstand.tencent.core.parameters import COUNT, FLAG, TEXT, TEXTS, Fields, Many, Table, Text, Whole, filters
 
 _NAMED = Many(TEXT, 100, least=1, code="InvalidParameterValue.LimitExceeded")
 _OFFSET, _LIMIT = Whole(0), Whole(1, 100, code="InvalidParameterValue.LimitExceeded")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import TEXT, WHOLE, Fields, Many, Table, Text, Whole
+from cloudstand.tencent.core.parameters import TEXT, WHOLE, Fields, Many, Table, Text, Whole
 
 _SESSION = Text(shortest=2, longest=128, pattern=r"[\w+=,.@-]*", code="InvalidParameter.ParamError")
 _EXTERNAL_ID = Text(shortest=2, longest=128, pattern=r"[\w+=,.@:/-]*", code="InvalidParameter.ParamError")

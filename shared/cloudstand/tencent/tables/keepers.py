@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import TEXT, TEXTS, Many, Table, Text, Whole, filters
+from cloudstand.tencent.core.parameters import TEXT, TEXTS, Many, Table, Text, Whole, filters
 
 _LIMIT = Whole(1, 100, code="InvalidParameterValue.LimitExceeded")
 

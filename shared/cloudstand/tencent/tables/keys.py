@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import TEXT, TEXTS, Fields, Many, Table, Text, Whole
+from cloudstand.tencent.core.parameters import TEXT, TEXTS, Fields, Many, Table, Text, Whole
 
 USAGES = (
     *("ENCRYPT_DECRYPT", "ASYMMETRIC_DECRYPT_RSA_2048", "ASYMMETRIC_DECRYPT_SM2", "ASYMMETRIC_SIGN_VERIFY_SM2"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import TEXT, TEXTS, Fields, Many, Table, Text, Whole
+from cloudstand.tencent.core.parameters import TEXT, TEXTS, Fields, Many, Table, Text, Whole
 
 _DIMENSIONS = Many(Fields({"Name!": TEXT, "Value!": TEXT}), least=1)
 GET_MONITOR_DATA: Table = {

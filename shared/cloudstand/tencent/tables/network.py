@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import FLAG, TEXT, TEXTS, WHOLE, Fields, Many, Table, Text, Whole, filters
+from cloudstand.tencent.core.parameters import FLAG, TEXT, TEXTS, WHOLE, Fields, Many, Table, Text, Whole, filters
 
 _LIMIT = "InvalidParameterValue.LimitExceeded"
 _RANGE = "InvalidParameterValue.Range"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import TEXT, Table, Text, Whole
+from cloudstand.tencent.core.parameters import TEXT, Table, Text, Whole
 
 _ID = Whole(0)
 _KIND = Text(("SERVICE_CONTROL_POLICY", "TAG_POLICY"))

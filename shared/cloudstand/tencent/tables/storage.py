@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import COUNT, FLAG, TEXT, Fields, Many, Table, Text, Whole, filters
+from cloudstand.tencent.core.parameters import COUNT, FLAG, TEXT, Fields, Many, Table, Text, Whole, filters
 
 _VALUE = "InvalidParameterValue"
 _PAGE: Table = {"Offset": Whole(0), "Limit": Whole(1, 100), "Order": Text(("ASC", "DESC"))}

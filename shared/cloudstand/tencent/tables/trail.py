@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudstand.tencent.parameters import TEXT, Fields, Many, Table, Text, Whole
+from cloudstand.tencent.core.parameters import TEXT, Fields, Many, Table, Text, Whole
 
 ATTRIBUTES = (
     *("RequestId", "EventName", "ActionType", "PrincipalId", "ResourceType", "ResourceId", "ResourceName"),

@@ -28,7 +28,7 @@ from costguard.settings import Access, AccessKey, Secret, Settings
 
 if TYPE_CHECKING:
     from cloudstand.alibaba.emulator import AlibabaEmulator
-    from cloudstand.tencent.server import TencentEmulator
+    from cloudstand.tencent.emulator import TencentEmulator
     from cloudstand.world.cloud import World
 
 ROLE = "costguard"

@@ -1,0 +1,1 @@
+"""Bills, budgets and what is charged."""

@@ -1,0 +1,1 @@
+"""ECS machines, disks, snapshots, tags and types, CloudMonitor and ActionTrail."""

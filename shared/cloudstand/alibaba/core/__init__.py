@@ -1,0 +1,1 @@
+"""What every call passes: signature, parameters, permission, paging, errors; and the table of actions."""

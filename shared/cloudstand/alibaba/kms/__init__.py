@@ -1,0 +1,1 @@
+"""Keys, their changes, and which of them follows which."""

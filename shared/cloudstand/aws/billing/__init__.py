@@ -1,0 +1,1 @@
+"""Cost Explorer, Budgets and the price list, over what the world charges."""

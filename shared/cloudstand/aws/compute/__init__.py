@@ -1,0 +1,1 @@
+"""EC2's machines, CloudWatch and the audit trail, as the world has them."""

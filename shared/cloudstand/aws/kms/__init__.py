@@ -1,0 +1,1 @@
+"""Keys over those of the world, and which of them follows which."""

@@ -1,0 +1,1 @@
+"""CVM machines, disks, snapshots, tags and types, Cloud Monitor and CloudAudit."""

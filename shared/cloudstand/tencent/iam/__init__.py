@@ -1,0 +1,1 @@
+"""Identities, and policies of the organisation and of groups."""

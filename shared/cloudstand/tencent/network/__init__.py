@@ -1,0 +1,1 @@
+"""Networks, interfaces, addresses, security groups and flow logs, and changes of them."""
