@@ -25,7 +25,6 @@ from costguard.guards.budget.rules import BudgetRule, StepKind, period_at
 from costguard.guards.rules.common import Limits, Mode, Protection
 from costguard.guards.rules.idle import IdleRule
 from costguard.policy.budget.steps import parse_budget_step, share_of_budget
-from costguard.policy.budget.terms import HARSHNESS
 from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.model.policy import Policy
 from costguard.policy.model.terms import rule_from_terms, terms
@@ -181,7 +180,7 @@ def _check_budget(budget: BudgetRule, ceiling: Mode, classes: set[str]) -> None:
     for words in (budget.covers.clouds, budget.covers.accounts, budget.covers.regions):
         assert words is None or words
     assert all(key and value for key, value in budget.covers.tags)
-    assert [HARSHNESS[step.kind] for step in budget.steps] == sorted(HARSHNESS[step.kind] for step in budget.steps)
+    assert [step.kind.harshness for step in budget.steps] == sorted(step.kind.harshness for step in budget.steps)
     for step in budget.steps:
         assert step.at in budget.alert_at
         assert set(step.classes) <= classes

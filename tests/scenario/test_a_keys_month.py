@@ -27,7 +27,7 @@ from costguard.engine.guards.keys.run import KeyRun, run_keys
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
-from costguard.policy.keys.terms import with_key_digest
+from costguard.policy.model.terms import with_digest
 
 HOUR = timedelta(hours=1)
 BOTH = frozenset({RotationMeans.AUTOMATIC, RotationMeans.ON_DEMAND})
@@ -61,7 +61,7 @@ class Rotator:
 
 def enforcing(**changes: Any) -> KeyRule:
     rule = KeyRule("ninety-days", Mode.ENFORCE, KeySelector())
-    return with_key_digest(replace(rule, **changes))
+    return with_digest(replace(rule, **changes))
 
 
 class KeyStage(Stage):

@@ -32,7 +32,7 @@ from costguard.engine.run.run_context import RunContext
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
 from costguard.guards.rules.common import Mode
-from costguard.policy.keys.terms import with_key_digest
+from costguard.policy.model.terms import with_digest
 
 TWO = ("aws", "alibaba")
 HOUR = timedelta(hours=1)
@@ -67,7 +67,7 @@ class Successor:
 
 def by_successor(**changes: Any) -> KeyRule:
     rule = KeyRule("by-hand", Mode.ENFORCE, KeySelector(), means=frozenset({RotationMeans.SUCCESSOR}))
-    return with_key_digest(replace(rule, **changes))
+    return with_digest(replace(rule, **changes))
 
 
 class SuccessorStage(Stage):

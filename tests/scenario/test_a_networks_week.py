@@ -45,8 +45,8 @@ from costguard.engine.savings.savings import savings_report
 from costguard.guards.network.rules import AuditRule, NetworkCheck, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanIndex
+from costguard.policy.model.terms import with_digest
 from costguard.policy.model.working_time import WorkingCalendar
-from costguard.policy.network.terms import with_audit_digest
 from costguard.ports import Target
 
 BEGIN = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
@@ -74,7 +74,7 @@ class Remediator:
 
 def forbidding(*checks: NetworkCheck, **changes: Any) -> AuditRule:
     rule = AuditRule("gpu-hosts", Mode.ENFORCE, frozenset(checks), wait=DAY)
-    return with_audit_digest(replace(rule, **changes))
+    return with_digest(replace(rule, **changes))
 
 
 def closing(cloud: str, *ports: int, by: RemediationKind = RemediationKind.REVOKE_RULE, **changes: Any) -> AuditRule:

@@ -26,10 +26,10 @@ from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.run.action_handler import PrecheckResult
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
-from costguard.policy.keys.terms import with_key_digest
+from costguard.policy.model.terms import with_digest
 from costguard.ports import Delivery
 
-RULE = with_key_digest(KeyRule("ninety-days", Mode.ENFORCE, KeySelector()))
+RULE = with_digest(KeyRule("ninety-days", Mode.ENFORCE, KeySelector()))
 POLICY = replace(policy(), kms_rotation=(RULE,))
 TOLD_AT = NOW - timedelta(days=2)
 OFF = key(rotation=RotationSetting(automatic=False))

@@ -27,9 +27,9 @@ from costguard.guards.budget.rules import (
 from costguard.guards.rules.common import Consent, Limits, Mode, Selector
 from costguard.guards.rules.idle import SHIPPED_BOUNDS
 from costguard.policy.budget.remarks import BILLED_IN, lies_within
-from costguard.policy.budget.terms import budget_terms, with_budget_digest
 from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import settings_terms, with_digest
 from costguard.policy.remarks.policy import remarks
 from costguard.policy.syntax.yaml12 import read_yaml
 from costguard.policy.syntax.yaml_nodes import plain
@@ -135,7 +135,7 @@ def test_what_is_left_out_is_what_is_documented() -> None:
     budget = only("name: all, monthly: 7000 CNY")
 
     written = BudgetRule("all", Mode.ENFORCE, SpendScope(), BudgetPeriod(), Money(Decimal(7000), "CNY"))
-    assert budget == with_budget_digest(written)
+    assert budget == with_digest(written)
 
 
 def test_a_step_left_short_waits_four_hours_for_what_was_idle_an_hour() -> None:
@@ -219,7 +219,7 @@ def test_the_order_of_words_and_zeros_behind_a_point_change_no_digest() -> None:
         CLASSES,
     )
 
-    assert budget_terms(one) == budget_terms(other)
+    assert settings_terms(one) == settings_terms(other)
     assert one.digest == other.digest
 
 

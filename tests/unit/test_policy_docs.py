@@ -10,9 +10,9 @@ import pytest
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.guards.rules.common import Mode
 from costguard.policy.budget.steps import WORD_OF
-from costguard.policy.documents.base import Document
+from costguard.policy.documents.fields import Document
 from costguard.policy.documents.loader import load_policy
-from costguard.policy.model.ladder import DEFAULT_WAITS
+from costguard.policy.idle.documents import DEFAULT_WAITS
 from costguard.policy.trial.loader import read_described, read_tests
 from costguard.ports import PolicyText
 

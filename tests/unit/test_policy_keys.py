@@ -13,8 +13,8 @@ from costguard.guards.rules.common import Mode
 from costguard.policy.documents.defaults import default_policy
 from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.keys.documents import LONGEST, SHORTEST
-from costguard.policy.keys.terms import with_key_digest
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import with_digest
 from costguard.ports import PolicyText
 from costguard.report.keys.rules import key_rule_json, key_rules_table
 from costguard.report.words.sentences import Language
@@ -52,7 +52,7 @@ def only(text: str, head: str = "version: 1\n") -> KeyRule:
 def test_every_key_of_a_rule_is_read() -> None:
     (rule,) = policy(FULL).kms_rotation
 
-    assert rule == with_key_digest(
+    assert rule == with_digest(
         KeyRule(
             name="ninety-days",
             mode=Mode.OBSERVE,
@@ -73,7 +73,7 @@ def test_every_key_of_a_rule_is_read() -> None:
 
 
 def test_a_name_alone_is_every_key_every_ninety_days_by_itself() -> None:
-    assert only("name: a") == with_key_digest(KeyRule("a", Mode.OBSERVE, KeySelector()))
+    assert only("name: a") == with_digest(KeyRule("a", Mode.OBSERVE, KeySelector()))
     assert only("name: a").rotate_every == QUARTER
 
 

@@ -13,8 +13,8 @@ from costguard.guards.rules.common import Mode
 from costguard.policy.documents.defaults import ASKS_FOR_MORE, default_policy
 from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import with_digest
 from costguard.policy.network.documents import MENDS
-from costguard.policy.network.terms import with_audit_digest
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
 from costguard.report.network.rules import audit_rule_json, audit_rules_table
@@ -75,7 +75,7 @@ def only(text: str, head: str = "version: 1\n") -> AuditRule:
 def test_every_key_of_a_rule_is_read() -> None:
     (rule,) = policy(FULL).network_audit
 
-    assert rule == with_audit_digest(
+    assert rule == with_digest(
         AuditRule(
             name="gpu-hosts",
             mode=Mode.WARN,
@@ -129,7 +129,7 @@ def test_every_key_of_a_rule_is_read() -> None:
 def test_a_name_and_what_it_forbids_are_enough() -> None:
     rule = only("name: a, forbid: [public_ip]")
 
-    assert rule == with_audit_digest(AuditRule("a", Mode.OBSERVE, frozenset({NetworkCheck.PUBLIC_IP})))
+    assert rule == with_digest(AuditRule("a", Mode.OBSERVE, frozenset({NetworkCheck.PUBLIC_IP})))
     assert rule.ports == WATCHED_PORTS
     assert rule.mend == frozenset()
 

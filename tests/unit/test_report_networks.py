@@ -29,7 +29,7 @@ from costguard.domain.network import Unpriced
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.guards.rules.common import Mode
-from costguard.policy.network.terms import with_audit_digest
+from costguard.policy.model.terms import with_digest
 from costguard.report.network.catalogue import Severity, entry_of
 from costguard.report.network.order import LookedAt, NetworkLine, NetworkReport
 from costguard.report.network.to_json import networks_json
@@ -44,7 +44,7 @@ from costguard.report.tables import Tone
 from costguard.report.words.sentences import Language, explain
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/networks.schema.json").read_text(encoding="utf-8"))
-RULE = with_audit_digest(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(NetworkCheck), allowed_regions=("us-*",)))
+RULE = with_digest(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(NetworkCheck), allowed_regions=("us-*",)))
 WAY = "internet → 203.0.113.7 → igw-1 → acl-1/100 → sg-1/sgr-1 → eni-1 → i-1:22"
 
 

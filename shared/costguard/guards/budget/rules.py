@@ -80,6 +80,11 @@ class StepKind(str, Enum):
     STOP_CLASSES = "stop_classes"
     FREEZE = "freeze"
 
+    @property
+    def harshness(self) -> int:
+        """Its place in that order."""
+        return list(StepKind).index(self)
+
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:

@@ -1,57 +1,169 @@
-"""Budgets, exchange rates and priority classes as users write them. Needs pydantic."""
+"""Budgets, exchange rates and priority classes as users write them, and what they compile to. Needs pydantic."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Annotated
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from costguard.domain.actions import LaunchFreeze
-from costguard.guards.budget.rules import DEFAULT_ALERT_SHARES, DEFAULT_FORECAST_SHARES, Counted, Trust
-from costguard.policy.budget import fields as b
+from costguard.domain.actions import FreezeVia, LaunchFreeze
+from costguard.domain.money import Money, SpendScope
+from costguard.guards.budget.rules import (
+    DEFAULT_ALERT_SHARES,
+    DEFAULT_FORECAST_SHARES,
+    BudgetPeriod,
+    BudgetRule,
+    CostBasis,
+    Counted,
+    PeriodKind,
+    StepKind,
+    Trust,
+)
+from costguard.guards.rules.common import Limits
+from costguard.guards.rules.idle import percent_words
+from costguard.policy.budget import scope
 from costguard.policy.budget.freeze_ids import misfit
-from costguard.policy.budget.scope import check_reachable
+from costguard.policy.budget.steps import (
+    MOST_SHARES,
+    WrittenStep,
+    budget_steps,
+    check_at,
+    check_steps,
+    parse_budget_step,
+    share_of_budget,
+    shares_at,
+)
 from costguard.policy.documents import fields as f
-from costguard.policy.documents.base import Document, LimitsDocument, SelectorDocument
-from costguard.policy.syntax.cloud_values import check_account_id, check_role
+from costguard.policy.documents.fields import (
+    Document,
+    Entry,
+    LimitsDocument,
+    ListsDocument,
+    Place,
+    SelectorDocument,
+    Whole,
+    made,
+)
+from costguard.policy.syntax import cloud_values as clouds
+from costguard.policy.syntax import time_values as times
+from costguard.policy.syntax import units
+from costguard.policy.syntax import values as v
 from costguard.policy.syntax.problems import BadValueError
+from costguard.policy.syntax.yaml_nodes import YamlDocument as File
+
+OLDEST_BILL = timedelta(days=7)
+MOST_ESTIMATED = Decimal("0.9")
+_EVERYTHING = "leave the key out to cover everything"
+_REGION = re.compile(r"[a-z]{2,}(?:-[a-z0-9]+)+")
+
+
+def _amount(raw: object) -> Money:
+    money = units.parse_money(raw)
+    if money.amount == 0:
+        message = "a budget of 0 is spent before anything runs, so it tells nothing"
+        raise BadValueError(message, f"delete it to have none, or write 0.01 {money.currency}")
+    return money
+
+
+def _bill_age(raw: object) -> timedelta:
+    age = units.parse_duration(raw)
+    if not age:
+        raise BadValueError("no bill is ever that fresh, so nothing would be enforced", "write 96h, or leave it out")
+    if age > OLDEST_BILL:
+        message = f"a bill {raw} old says little of today; at most {OLDEST_BILL.days}d"
+        raise BadValueError(message, f"write {OLDEST_BILL.days}d or less")
+    return age
+
+
+def _estimated(raw: object) -> Decimal:
+    share = units.parse_share(raw)
+    if share > MOST_ESTIMATED:
+        message = f"{raw} would let a budget act on estimates alone; at most {percent_words(MOST_ESTIMATED)}%"
+        raise BadValueError(message, f"write {percent_words(MOST_ESTIMATED)}% or less")
+    return share
+
+
+def _shares(shares: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
+    if len(shares) > MOST_SHARES:
+        message = f"{len(shares)} alerts are more than anybody reads; at most {MOST_SHARES}"
+        raise BadValueError(message, "keep those on which somebody acts")
+    for index, share in enumerate(shares):
+        if share in shares[:index]:
+            message = f"{percent_words(share)}% is there twice"
+            raise BadValueError(message, "keep one of them", at=(index,))
+    return shares
+
+
+def _alerts(shares: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
+    if not shares:
+        raise BadValueError(
+            "a budget that alerts at nothing is watched by nobody", "leave the key out for 50, 80 and 100%"
+        )
+    return _shares(shares)
+
+
+Amount = Annotated[Money, BeforeValidator(_amount)]
+Currency = Annotated[str, BeforeValidator(units.parse_currency)]
+Rate = Annotated[Decimal, BeforeValidator(units.parse_exchange_rate)]
+BillDay = Annotated[date, BeforeValidator(times.bill_day)]
+BillAge = Annotated[timedelta, BeforeValidator(_bill_age)]
+Estimated = Annotated[Decimal, BeforeValidator(_estimated)]
+Via = Annotated[FreezeVia, BeforeValidator(v.choice_of(FreezeVia, "a way of attaching"))]
+Basis = Annotated[CostBasis, BeforeValidator(v.choice_of(CostBasis, "a cost"))]
+
+Share = Annotated[Decimal, BeforeValidator(share_of_budget)]
+Alerts = Annotated[tuple[Share, ...], AfterValidator(_alerts)]
+ForecastAlerts = Annotated[tuple[Share, ...], AfterValidator(_shares)]
+Step = Annotated[WrittenStep, BeforeValidator(parse_budget_step)]
+Steps = Annotated[tuple[Step, ...], AfterValidator(check_steps)]
+At = Annotated[dict[str, Steps], AfterValidator(check_at)]
+
+ExactCloud = Annotated[str, BeforeValidator(v.choice(f.CLOUD_WORDS, "a cloud")), BeforeValidator(scope.exact)]
+ExactAccount = Annotated[str, AfterValidator(clouds.account_pattern), BeforeValidator(scope.exact)]
+ExactRegion = Annotated[str, AfterValidator(v.matching(_REGION, "a region")), BeforeValidator(scope.exact)]
+ExactClouds = Annotated[tuple[ExactCloud, ...], AfterValidator(v.some(_EVERYTHING))]
+ExactAccounts = Annotated[tuple[ExactAccount, ...], AfterValidator(v.some(_EVERYTHING))]
+ExactRegions = Annotated[tuple[ExactRegion, ...], AfterValidator(v.some(_EVERYTHING))]
+ExactTags = Annotated[dict[str, str], AfterValidator(scope.exact_tags)]
+Addresses = Annotated[tuple[f.Channel, ...], AfterValidator(v.some("leave the key out to tell the default channel"))]
 
 _COUNTED = Counted()
 _TRUST = Trust()
-AMOUNTS = ("monthly", "quarterly", "yearly", "total")
+AMOUNTS = {
+    "monthly": PeriodKind.MONTHLY,
+    "quarterly": PeriodKind.QUARTERLY,
+    "yearly": PeriodKind.YEARLY,
+    "total": PeriodKind.DATED,
+}
 _LONGEST = timedelta(days=3653)  # ten years, three leap days in them at most
 _EXAMPLE = "monthly: 5000 USD"
 
 
-class CoversDocument(Document):
+class CoversDocument(ListsDocument):
     """`covers`: which spend; every key given must hold."""
 
-    clouds: b.ExactClouds | None = None
-    accounts: b.ExactAccounts | None = None
-    regions: b.ExactRegions | None = None
-    tags: b.ExactTags | None = None
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _a_list(cls, raw: Any, info: ValidationInfo) -> Any:
-        if info.field_name != "tags" and isinstance(raw, str):
-            raise BadValueError("expected a list", f'write ["{raw}"]')
-        return raw
+    clouds: ExactClouds | None = None
+    accounts: ExactAccounts | None = None
+    regions: ExactRegions | None = None
+    tags: ExactTags | None = None
 
     @model_validator(mode="after")
     def _something_there_is(self) -> Self:
         if not self.model_fields_set:
             raise BadValueError("an empty mapping covers nothing", "leave the key out to cover everything")
-        check_reachable(self.clouds, self.accounts or (), self.regions or (), self.tags or {})
+        scope.check_reachable(self.clouds, self.accounts or (), self.regions or (), self.tags or {})
         return self
 
 
 class CountsDocument(Document):
     """`counts`: what of a bill counts."""
 
-    cost: b.Basis = _COUNTED.basis
+    cost: Basis = _COUNTED.basis
     credits: bool = _COUNTED.credits
     tax: bool = _COUNTED.tax
 
@@ -59,30 +171,29 @@ class CountsDocument(Document):
 class TrustDocument(Document):
     """`trust`: how good the figures must be before more than an alert follows from them."""
 
-    bill_not_older_than: b.BillAge = _TRUST.bill_not_older_than
-    estimated_at_most: b.Estimated = _TRUST.estimated_share
+    bill_not_older_than: BillAge = _TRUST.bill_not_older_than
+    estimated_at_most: Estimated = _TRUST.estimated_share
 
 
-class BudgetDocument(Document):
+class BudgetDocument(Entry):
     """One entry of `budgets`."""
 
-    name: f.Name
     mode: f.ModeWord | None = None
     covers: CoversDocument | None = None
-    monthly: b.Amount | None = None
-    quarterly: b.Amount | None = None
-    yearly: b.Amount | None = None
-    total: b.Amount | None = None
-    first: b.BillDay | None = Field(default=None, alias="from")
-    last: b.BillDay | None = Field(default=None, alias="to")
+    monthly: Amount | None = None
+    quarterly: Amount | None = None
+    yearly: Amount | None = None
+    total: Amount | None = None
+    first: BillDay | None = Field(default=None, alias="from")
+    last: BillDay | None = Field(default=None, alias="to")
     zone: f.Zone | None = None
-    alert_at: b.Alerts = DEFAULT_ALERT_SHARES
-    forecast_alert_at: b.ForecastAlerts = DEFAULT_FORECAST_SHARES
+    alert_at: Alerts = DEFAULT_ALERT_SHARES
+    forecast_alert_at: ForecastAlerts = DEFAULT_FORECAST_SHARES
     surge_alert: bool = True
     counts: CountsDocument = CountsDocument()
     trust: TrustDocument = TrustDocument()
-    at: b.At = Field(default_factory=dict)
-    tell: b.Addresses = ()
+    at: At = Field(default_factory=dict)
+    tell: Addresses = ()
     safety: LimitsDocument = LimitsDocument()
 
     @model_validator(mode="after")
@@ -114,14 +225,43 @@ class BudgetDocument(Document):
             raise BadValueError("a budget of more than ten years", "write a yearly budget", at=("to",))
         return self
 
+    def rule(self, whole: Whole) -> BudgetRule:
+        """What it compiles to, without its digest; periods are those of the calendar's zone where it names none."""
+        covers, key = self.covers, next(key for key in AMOUNTS if getattr(self, key) is not None)
+        return BudgetRule(
+            name=self.name,
+            mode=whole.mode if self.mode is None else self.mode,
+            covers=SpendScope()
+            if covers is None
+            else SpendScope(covers.clouds, covers.accounts, covers.regions, tuple((covers.tags or {}).items())),
+            period=BudgetPeriod(AMOUNTS[key], self.zone or whole.zone or "UTC", self.first, self.last),
+            amount=getattr(self, key),
+            alert_at=(*self.alert_at, *shares_at(self.at)),
+            forecast_alert_at=self.forecast_alert_at,
+            steps=budget_steps(self.at),
+            tell=self.tell,
+            counted=Counted(self.counts.cost, self.counts.credits, self.counts.tax),
+            trust=Trust(self.trust.bill_not_older_than, self.trust.estimated_at_most),
+            limits=made(Limits, self.safety),
+            surge_alert=self.surge_alert,
+        )
+
+    def waits(self, written: File, place: Place) -> Iterator[tuple[Place, timedelta]]:
+        """Of every step that stops; a freeze waits by the clock."""
+        del written
+        for text, steps in self.at.items():
+            for index, step in enumerate(steps):
+                if step.kind is not StepKind.FREEZE:
+                    yield (*place, "at", text, index), step.wait
+
 
 class ExchangeRateDocument(Document):
     """One entry of `exchange_rates`: what one unit of `from` is worth in `to` since a day."""
 
-    base: b.Currency = Field(alias="from")
-    quote: b.Currency = Field(alias="to")
-    rate: b.Rate
-    since: b.BillDay
+    base: Currency = Field(alias="from")
+    quote: Currency = Field(alias="to")
+    rate: Rate
+    since: BillDay
 
     @field_validator("quote")
     @classmethod
@@ -144,7 +284,7 @@ class LaunchFreezeDocument(Document):
 
     name: f.Name
     cloud: f.CloudWord
-    via: b.Via
+    via: Via
     policy: f.Text
     target: f.Text
     account: str | None = None
@@ -156,13 +296,13 @@ class LaunchFreezeDocument(Document):
         cloud = info.data.get("cloud")
         if role is not None and info.data.get("account") is None:
             raise BadValueError("a role goes with the account it is in", "add account: and its id")
-        return role if cloud is None or role is None else check_role(cloud, role)
+        return role if cloud is None or role is None else clouds.check_role(cloud, role)
 
     @field_validator("account")
     @classmethod
     def _account(cls, text: str | None, info: ValidationInfo) -> str | None:
         cloud = info.data.get("cloud")
-        return text if cloud is None or text is None else check_account_id(cloud, text)
+        return text if cloud is None or text is None else clouds.check_account_id(cloud, text)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -11,11 +11,9 @@ from typing_extensions import assert_never
 
 from costguard.domain.actions import Verb
 from costguard.guards.budget.rules import SHORTLY_IDLE, BudgetStep, StepKind
-from costguard.policy.budget.terms import HARSHNESS
-from costguard.policy.model.ladder import SHORTEST_WAITS, read_wait
 from costguard.policy.syntax import units
 from costguard.policy.syntax.problems import BadValueError, did_you_mean
-from costguard.policy.syntax.time_values import window
+from costguard.policy.syntax.time_values import SHORTEST_WAITS, read_wait, window
 
 MOST_PERCENT = Decimal(1000)
 MOST_SHARES = 20  # alerts of one budget; more are noise, and each is a message
@@ -233,7 +231,7 @@ def _idle_for(raw: object, at: tuple[str, ...]) -> timedelta:
 
 
 def _rank(kind: StepKind | None) -> int:
-    return -1 if kind is None else HARSHNESS[kind]
+    return -1 if kind is None else kind.harshness
 
 
 def _word(kind: StepKind | None) -> str:

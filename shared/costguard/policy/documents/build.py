@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
+from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import PriorityClass
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Limits, Mode, Protection, Selector
-from costguard.guards.rules.idle import IdleRule
-from costguard.policy.budget.build import budget_of, exchange_rates_of
-from costguard.policy.budget.checks import Accepted, Place, budget_waits, budgets_of
+from costguard.guards.rules.common import Protection, Selector
 from costguard.policy.documents import policy as d
-from costguard.policy.documents.base import SelectorDocument
-from costguard.policy.documents.crosschecks import FileKind, PolicyFile
-from costguard.policy.keys.build import key_rules_of, key_waits
+from costguard.policy.documents.crosschecks import Accepted, FileKind, PolicyFile, entries
+from costguard.policy.documents.fields import Whole, made
 from costguard.policy.model.policy import (
     Account,
     AnswerTerms,
@@ -30,9 +26,8 @@ from costguard.policy.model.policy import (
 )
 from costguard.policy.model.terms import with_digest
 from costguard.policy.model.working_time import WorkingCalendar
-from costguard.policy.network.build import audit_rules_of, audit_waits
+from costguard.policy.sections import SECTIONS
 from costguard.policy.syntax.problems import Problem, field_path
-from costguard.policy.syntax.yaml_nodes import Sequence as ListNode
 
 _LONGEST_GRACE = timedelta(weeks=104)  # in real time; a wait nobody lives to see is a mistake in the hours
 _WEEK = timedelta(weeks=1)
@@ -41,13 +36,19 @@ _WEEK = timedelta(weeks=1)
 def build_policy(accepted: Accepted) -> Policy:
     """The policy of documents that passed every check."""
     main = _main(accepted)
-    by_shadow = {shadow: _idle_rules(accepted, main, shadow=shadow) for shadow in (False, True)}
     zone = None if main.calendar is None else main.calendar.zone
-    budgets = [budget_of(budget, main.mode, zone) for _, _, budget in budgets_of(accepted)]
+    whole = Whole(main.mode, zone, main.protect.termination_protection_bars)
+
+    def rules(key: str, *, shadow: bool = False) -> tuple[Any, ...]:
+        """Those of a section that decide, or those in the shadow, by name."""
+        written = (entry for _, _, entry in entries(accepted, key) if getattr(entry, "shadow", False) is shadow)
+        return tuple(sorted((with_digest(entry.rule(whole)) for entry in written), key=lambda rule: rule.name))
+
     owners = [*main.owners, *_listed(accepted, FileKind.OWNERS)]
+    rates = (ExchangeRate(each.base, each.quote, each.rate, each.since) for each in main.exchange_rates)
     policy = Policy(
         mode=main.mode,
-        idle_gpu=by_shadow[False],
+        idle_gpu=rules("idle_gpu"),
         accounts=tuple(sorted((_account(each) for each in main.accounts), key=lambda each: (each.cloud, each.id))),
         owners=tuple(_owner(each) for each in owners),
         exemptions=tuple(_exemptions(accepted, main)),
@@ -57,22 +58,22 @@ def build_policy(accepted: Accepted) -> Policy:
             main.signals.cloudwatch_namespace,
             tuple(_prometheus(accepted, main)),
         ),
-        prices=tuple(PriceOverride(each.cloud, each.instance_types, each.hourly) for each in main.prices),
+        prices=tuple(made(PriceOverride, each) for each in main.prices),
         default_channel="" if main.notify is None else main.notify.default,
         digest="",
-        budgets=tuple(sorted(budgets, key=lambda budget: budget.name)),
-        exchange_rates=exchange_rates_of(main.exchange_rates),
+        budgets=rules("budgets"),
+        exchange_rates=tuple(sorted(rates, key=lambda rate: (rate.base, rate.quote, rate.since))),
         priority_classes=tuple(
-            PriorityClass(each.name, _selector(each.applies_when_all)) for each in main.priority_classes
+            PriorityClass(each.name, made(Selector, each.applies_when_all)) for each in main.priority_classes
         ),
         launch_freezes=tuple(sorted((each.freeze() for each in main.launch_freezes), key=lambda each: each.name)),
-        kms_rotation=key_rules_of(accepted),
-        network_audit=audit_rules_of(accepted),
+        kms_rotation=rules("kms_rotation"),
+        network_audit=rules("network_audit"),
         answers=_answers(main.notify),
         shadows=Shadows(
-            idle_gpu=by_shadow[True],
-            kms_rotation=key_rules_of(accepted, shadow=True),
-            network_audit=audit_rules_of(accepted, shadow=True),
+            idle_gpu=rules("idle_gpu", shadow=True),
+            kms_rotation=rules("kms_rotation", shadow=True),
+            network_audit=rules("network_audit", shadow=True),
         ),
         observe_new_accounts_for=timedelta(0) if main.new_accounts is None else main.new_accounts.observe_for,
         leading_deployment=main.leading_deployment,
@@ -87,39 +88,18 @@ def slow_waits(accepted: Accepted) -> Iterator[Problem]:
     if calendar is None:
         return
     weekly = _calendar(calendar).weekly()
-    of_mends = (*key_waits(accepted), *audit_waits(accepted))
-    for file, place, wait in (*_rule_waits(accepted), *budget_waits(accepted), *of_mends):
-        if wait / weekly * _WEEK > _LONGEST_GRACE:
-            mark, _ = file.document.locate(place)
-            message = f"a wait of {wait / timedelta(hours=1):.0f} working hours takes over two years here"
-            yield file.document.problem(mark, field_path(place), message, "shorten the wait, or widen calendar.hours")
-
-
-def _rule_waits(accepted: Accepted) -> Iterator[tuple[PolicyFile, Place, timedelta]]:
-    for file, loc, rule in _rules(accepted):
-        _, written = file.document.locate((*loc, "then"))
-        implied = len(rule.then) - len(written.items) if isinstance(written, ListNode) else 0
-        for index, step in enumerate(rule.then):
-            yield file, (*loc, "then", index - implied), step.wait
+    for section in SECTIONS.values():
+        for file, place, entry in entries(accepted, section.key):
+            for at, wait in entry.waits(file.document, place):
+                if wait / weekly * _WEEK > _LONGEST_GRACE:
+                    mark, _ = file.document.locate(at)
+                    message = f"a wait of {wait / timedelta(hours=1):.0f} working hours takes over two years here"
+                    fix = "shorten the wait, or widen calendar.hours"
+                    yield file.document.problem(mark, field_path(at), message, fix)
 
 
 def _main(accepted: Accepted) -> d.MainDocument:
     return next(model for _, model in accepted if isinstance(model, d.MainDocument))
-
-
-def _rules(accepted: Accepted) -> Iterator[tuple[PolicyFile, tuple[str | int, ...], d.RuleDocument]]:
-    for file, model in accepted:
-        if isinstance(model, (d.MainDocument, d.RulesDocument)):
-            for index, rule in enumerate(model.idle_gpu):
-                yield file, ("idle_gpu", index), rule
-
-
-def _idle_rules(accepted: Accepted, main: d.MainDocument, *, shadow: bool) -> tuple[IdleRule, ...]:
-    """Those that decide, or those in the shadow, by name; a rule in the shadow only observes."""
-    written = [rule for _, _, rule in _rules(accepted) if rule.shadow is shadow]
-    reading = main.protect.termination_protection_bars
-    rules = (_rule(rule, Mode.OBSERVE if shadow else main.mode, reading) for rule in written)
-    return tuple(sorted(rules, key=lambda rule: rule.name))
 
 
 def _listed(accepted: Accepted, kind: FileKind) -> Iterator[Any]:
@@ -128,48 +108,11 @@ def _listed(accepted: Accepted, kind: FileKind) -> Iterator[Any]:
             yield from model
 
 
-def _rule(rule: d.RuleDocument, ceiling: Mode, reading: Bars) -> IdleRule:
-    safety = rule.safety
-    return with_digest(
-        IdleRule(
-            name=rule.name,
-            mode=ceiling if rule.mode is None else rule.mode,
-            applies_to=Selector() if rule.applies_when_all is None else _selector(rule.applies_when_all),
-            except_for=tuple(_selector(each) for each in rule.except_when_any),
-            idle=rule.idle_when_all.bounds(),
-            ladder=rule.then,
-            limits=Limits(
-                actions_per_day=safety.actions_per_day,
-                fleet_share_per_day=safety.fleet_share_per_day,
-                hourly_cost_stopped_per_day=safety.hourly_cost_stopped_per_day,
-                local_disk=safety.local_disk,
-                unstoppable_may_terminate=safety.unstoppable,
-                terminations_per_day=safety.terminations_per_day,
-            ),
-            digest="",
-            termination_protection_bars=reading,
-        )
-    )
-
-
-def _selector(selector: SelectorDocument) -> Selector:
-    return Selector(
-        clouds=selector.clouds,
-        accounts=selector.accounts,
-        regions=selector.regions,
-        instance_types=selector.instance_types,
-        billing=selector.billing,
-        tags=selector.tags,
-        resources=selector.resources,
-        resource_groups=selector.resource_groups,
-    )
-
-
 _NOTHING = Selector(resources=())
 
 
 def _owner(owner: d.OwnerDocument) -> Owner:
-    owns = _NOTHING if owner.owns is None else _selector(owner.owns)  # then only what they launched is theirs
+    owns = _NOTHING if owner.owns is None else made(Selector, owner.owns)  # then only what they launched is theirs
     return Owner(owner.name, owns, owner.channel or "", owner.people, owner.cloud_users)
 
 
@@ -202,7 +145,7 @@ def _exemptions(accepted: Accepted, main: d.MainDocument) -> Iterator[Exemption]
     for file, loc, entry in entries:
         mark, _ = file.document.locate((*loc, "expires"))
         yield Exemption(
-            owns=_selector(entry.applies_when_all)
+            owns=made(Selector, entry.applies_when_all)
             if entry.applies_when_all
             else Selector(resources=(entry.resource or "",)),
             owner=entry.owner,

@@ -1,6 +1,6 @@
 """What no single document can know: names and modes over all files of a policy. Pure.
 
-Works on what was read, not on what was accepted, so that these mistakes are told together with all others.
+It works on what was read, not on what was accepted, so that these mistakes are told together with all others.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from costguard.guards.rules.common import Mode
 from costguard.policy.sections import SECTIONS
@@ -35,6 +36,18 @@ class PolicyFile:
 
     kind: FileKind
     document: YamlDocument
+
+
+Accepted = Sequence[tuple[PolicyFile, Any]]
+"""Files with their validated documents."""
+
+
+def entries(accepted: Accepted, key: str) -> Iterator[tuple[PolicyFile, tuple[str | int, ...], Any]]:
+    """Every entry of one section, whichever files it is spread over, with its file and its place there."""
+    for file, model in accepted:
+        if file.kind in {FileKind.MAIN, FileKind.RULES}:
+            for index, entry in enumerate(getattr(model, key)):
+                yield file, (key, index), entry
 
 
 def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:

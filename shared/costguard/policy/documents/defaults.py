@@ -9,10 +9,8 @@ from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.guards.rules.common import Limits, Mode, Protection, Selector, Step
 from costguard.guards.rules.idle import SHIPPED_BOUNDS, IdleRule
-from costguard.policy.keys.terms import with_key_digest
 from costguard.policy.model.policy import Policy, SignalSettings, with_policy_digest
 from costguard.policy.model.terms import with_digest
-from costguard.policy.network.terms import with_audit_digest
 
 DEFAULT_RULE = "default"
 ASKS_FOR_MORE = frozenset({NetworkCheck.REGION, NetworkCheck.WIDE_PEERING, NetworkCheck.PRIVATE_SUBNET_EXPOSED})
@@ -47,9 +45,7 @@ def default_policy() -> Policy:
         prices=(),
         default_channel="",
         digest="",
-        kms_rotation=(with_key_digest(KeyRule(DEFAULT_RULE, Mode.OBSERVE, KeySelector())),),
-        network_audit=(
-            with_audit_digest(AuditRule(DEFAULT_RULE, Mode.OBSERVE, frozenset(NetworkCheck) - ASKS_FOR_MORE)),
-        ),
+        kms_rotation=(with_digest(KeyRule(DEFAULT_RULE, Mode.OBSERVE, KeySelector())),),
+        network_audit=(with_digest(AuditRule(DEFAULT_RULE, Mode.OBSERVE, frozenset(NetworkCheck) - ASKS_FOR_MORE)),),
     )
     return with_policy_digest(policy)

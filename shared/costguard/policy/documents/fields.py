@@ -1,25 +1,41 @@
-"""The types of policy documents' fields: each reads, checks and explains itself. Needs pydantic."""
+"""What documents that users write are made of: types of fields, each of which reads, checks and explains itself.
+
+Imported only while a policy is loaded: it needs pydantic.
+"""
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from typing_extensions import Self
 
 from costguard.domain.money import Money
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing
 from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Consent, Mode, Step
+from costguard.guards.rules.common import Consent, Limits, Mode
 from costguard.policy.model.channels import channel
-from costguard.policy.model.ladder import check_ladder, parse_step
 from costguard.policy.syntax import cloud_values as clouds
 from costguard.policy.syntax import time_values as times
 from costguard.policy.syntax import units
 from costguard.policy.syntax import values as v
+from costguard.policy.syntax.problems import BadValueError
+from costguard.policy.syntax.yaml_nodes import YamlDocument as File
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _DEPLOYMENT = re.compile(r"[a-z][a-z0-9-]{1,18}[a-z0-9]")  # as settings/checks.py has it
@@ -43,7 +59,6 @@ BarsWord = Annotated[Bars, BeforeValidator(v.choice_of(Bars, "what it bars"))]
 ConsentWord = Annotated[Consent, BeforeValidator(v.choice_of(Consent, "an answer"))]
 BillingWord = Annotated[Billing, BeforeValidator(v.choice_of(Billing, "a way of billing"))]
 CloudWord = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
-Unstoppable = Annotated[bool, BeforeValidator(v.choice({"hold": False, "terminate": True}, "an answer"))]
 Name = Annotated[str, AfterValidator(v.matching(_NAME, "a name: letters, digits, . _ -, at most 64"))]
 DeploymentName = Annotated[
     str,
@@ -60,11 +75,6 @@ Text = Annotated[
 ]
 TagName = Annotated[str, AfterValidator(v.matching(re.compile(r"(?=.*[^\W_])[^\n]{1,128}"), "the name of a tag"))]
 Observed = Annotated[timedelta, BeforeValidator(times.observed)]
-Lasting = Annotated[timedelta, BeforeValidator(times.window)]
-PercentBound = Annotated[float, BeforeValidator(v.bound(units.parse_percent))]
-RateBound = Annotated[float, BeforeValidator(v.bound(units.parse_rate))]
-PowerBound = Annotated[float, BeforeValidator(v.bound(units.parse_power))]
-Coverage = Annotated[float, BeforeValidator(v.coverage)]
 Count = Annotated[int, BeforeValidator(v.count)]
 Share = Annotated[Decimal, BeforeValidator(units.parse_share)]
 Caps = Annotated[tuple[Annotated[Money, BeforeValidator(units.parse_money)], ...], AfterValidator(v.one_per_currency)]
@@ -142,5 +152,96 @@ AccountIds = Annotated[
     AfterValidator(clouds.account_ids),
     AfterValidator(v.some("leave the key out to protect no account")),
 ]
+Wait = Annotated[timedelta, BeforeValidator(times.remediation_wait)]
 Days = Annotated[tuple[Day, ...], AfterValidator(v.some("leave the key out"))]
-Ladder = Annotated[tuple[Annotated[Step, BeforeValidator(parse_step)], ...], AfterValidator(check_ladder)]
+
+
+class Document(BaseModel):
+    """Strict and frozen; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+Place = tuple[str | int, ...]
+"""Where something stands in a document: keys and numbers of items."""
+T = TypeVar("T")
+
+
+def made(kind: type[T], document: Document, **more: Any) -> T:
+    """`kind` with all that the document says under the names of its fields, and `more`."""
+    named = {each.name for each in fields(kind)} & type(document).model_fields.keys()  # type: ignore[arg-type]
+    return kind(**{name: getattr(document, name) for name in named} | more)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What a rule takes over from the policy that it stands in; `zone` is that of its calendar."""
+
+    mode: Mode
+    zone: str | None
+    termination_protection_bars: Bars
+
+
+class Entry(Document):
+    """An entry of a section: what every guard's rules say."""
+
+    name: Name
+
+    @abstractmethod
+    def rule(self, whole: Whole) -> Any:
+        """What it compiles to, without its digest."""
+
+    def waits(self, written: File, place: Place) -> Iterator[tuple[Place, timedelta]]:
+        """Every wait that working hours stretch, with its place in the file; the entry itself stands at `place`."""
+        del written
+        yield (*place, "wait") if "wait" in self.model_fields_set else place, getattr(self, "wait")  # noqa: B009
+
+
+class ListsDocument(Document):
+    """Every key but `tags` holds a list."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _a_list(cls, raw: Any, info: ValidationInfo) -> Any:
+        if info.field_name != "tags" and isinstance(raw, str):
+            raise BadValueError("expected a list", f'write ["{raw}"]')
+        return raw
+
+
+class MatchDocument(ListsDocument):
+    """What something must match: of every key but `tags` a list of which one does. It may not be empty."""
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.model_fields_set:
+            raise BadValueError("an empty mapping matches nothing", v.ALL)
+        return self
+
+
+class SelectorDocument(MatchDocument):
+    """Which instances: every key given must match."""
+
+    clouds: CloudPatterns | None = None
+    accounts: AccountPatterns | None = None
+    regions: RegionPatterns | None = None
+    instance_types: TypePatterns | None = None
+    billing: BillingWords | None = None
+    tags: TagPatterns | None = None
+    resources: ResourceIds | None = None
+    resource_groups: GroupPatterns | None = None
+
+
+EXCEPTED = AfterValidator(v.nonempty("leave the key out to except nothing"))
+SelectorDocuments = Annotated[tuple[SelectorDocument, ...], EXCEPTED]
+
+
+_LIMITS = Limits()
+
+
+class LimitsDocument(Document):
+    """`safety` of what stops at most."""
+
+    actions_per_day: Count = _LIMITS.actions_per_day
+    fleet_share_per_day: Share = _LIMITS.fleet_share_per_day
+    hourly_cost_stopped_per_day: Caps = _LIMITS.hourly_cost_stopped_per_day
+    local_disk: ConsentWord = _LIMITS.local_disk

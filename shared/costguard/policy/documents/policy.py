@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Annotated
 
 from pydantic import AfterValidator, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from costguard.domain.actions import Verb
 from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Limits, Mode, Step
-from costguard.guards.rules.idle import SHIPPED_BOUNDS, IdleBounds
+from costguard.guards.rules.common import Mode
 from costguard.policy.budget.documents import (
     BudgetDocument,
     ExchangeRateDocument,
@@ -20,63 +17,16 @@ from costguard.policy.budget.documents import (
     PriorityClassDocument,
 )
 from costguard.policy.documents import fields as f
-from costguard.policy.documents.base import Document, LimitsDocument, SelectorDocument, SelectorDocuments
+from costguard.policy.documents.fields import Document, SelectorDocument
+from costguard.policy.idle.documents import RuleDocument
 from costguard.policy.keys.documents import KeyRuleDocument
-from costguard.policy.model.ladder import DEFAULT_WAITS
 from costguard.policy.network.documents import AuditRuleDocument
 from costguard.policy.sections import SECTIONS
 from costguard.policy.syntax.cloud_values import check_account_id, check_region, check_role
 from costguard.policy.syntax.problems import BadValueError
 from costguard.policy.syntax.values import nonempty
 
-_IDLE = IdleBounds()
-_LIMITS = Limits()
 _TWO = 2
-_SIGNALS = frozenset({"every_gpu_max_below", "cpu_max_below", "network_max_below", "power_max_below"})
-
-
-class IdleDocument(Document):
-    """`idle_when_all`. One that names no signal has the shipped bounds; one that names any is taken at its word."""
-
-    lasting: f.Lasting = _IDLE.lasting
-    every_gpu_max_below: f.PercentBound = _IDLE.every_gpu_max_below_percent
-    cpu_max_below: f.PercentBound | None = None
-    network_max_below: f.RateBound | None = None
-    power_max_below: f.PowerBound | None = None
-    min_coverage: f.Coverage = _IDLE.min_coverage
-
-    def bounds(self) -> IdleBounds:
-        """What counts as idle."""
-        if not _SIGNALS & self.model_fields_set:
-            return replace(SHIPPED_BOUNDS, lasting=self.lasting, min_coverage=self.min_coverage)
-        return IdleBounds(
-            lasting=self.lasting,
-            every_gpu_max_below_percent=self.every_gpu_max_below,
-            cpu_max_below_percent=self.cpu_max_below,
-            network_max_below_bytes_per_second=self.network_max_below,
-            power_max_below_watts=self.power_max_below,
-            min_coverage=self.min_coverage,
-        )
-
-
-class SafetyDocument(LimitsDocument):
-    """`safety` of a rule."""
-
-    unstoppable: f.Unstoppable = _LIMITS.unstoppable_may_terminate
-    terminations_per_day: f.Count | None = None
-
-
-class RuleDocument(Document):
-    """One entry of `idle_gpu`."""
-
-    name: f.Name
-    mode: f.ModeWord | None = None
-    shadow: bool = False
-    applies_when_all: SelectorDocument | None = None
-    except_when_any: SelectorDocuments = ()
-    idle_when_all: IdleDocument = IdleDocument()
-    then: f.Ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, DEFAULT_WAITS[Verb.STOP]))
-    safety: SafetyDocument = SafetyDocument()
 
 
 class CalendarDocument(Document):

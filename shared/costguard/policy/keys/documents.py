@@ -1,4 +1,4 @@
-"""Rules for keys as users write them. Needs pydantic."""
+"""Rules for keys as users write them, and what they compile to. Needs pydantic."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from costguard.domain.keys import RotationMeans
 from costguard.guards.keys.rules import QUARTER, KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents import fields as f
-from costguard.policy.documents.base import Document, MatchDocument
-from costguard.policy.syntax import remediation_values as mend_values
+from costguard.policy.documents.fields import EXCEPTED, Entry, MatchDocument, Whole, made
 from costguard.policy.syntax import units
 from costguard.policy.syntax import values as v
 from costguard.policy.syntax.problems import BadValueError
@@ -54,7 +53,6 @@ def _alias(text: str) -> str:
     return _is_alias(text)
 
 
-KeyMode = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
 RotateEvery = Annotated[timedelta, BeforeValidator(_rotate_every)]
 Aliases = Annotated[tuple[Annotated[str, AfterValidator(_alias)], ...], AfterValidator(v.some(v.ALL))]
 Means = Annotated[
@@ -73,18 +71,27 @@ class KeySelectorDocument(MatchDocument):
     tags: f.TagPatterns | None = None
 
 
-class KeyRuleDocument(Document):
+class KeyRuleDocument(Entry):
     """One entry of `kms_rotation`. What is left out of `mode` is observed, whatever the policy's mode is."""
 
-    name: f.Name
-    mode: KeyMode = Mode.OBSERVE
+    mode: f.ModeWord = Mode.OBSERVE
     shadow: bool = False
     applies_when_all: KeySelectorDocument | None = None
-    except_when_any: Annotated[
-        tuple[KeySelectorDocument, ...], AfterValidator(v.nonempty("leave the key out to except nothing"))
-    ] = ()
+    except_when_any: Annotated[tuple[KeySelectorDocument, ...], EXCEPTED] = ()
     rotate_every: RotateEvery = QUARTER
     means: Means = (RotationMeans.AUTOMATIC,)
     customer_keys: bool = False
-    wait: Annotated[timedelta, BeforeValidator(mend_values.wait)] = _SHIPPED.wait
+    wait: f.Wait = _SHIPPED.wait
     actions_per_day: f.Count = _SHIPPED.actions_per_day
+
+    def rule(self, whole: Whole) -> KeyRule:
+        """What it compiles to, without its digest."""
+        del whole
+        chosen = self.applies_when_all
+        return made(
+            KeyRule,
+            self,
+            means=frozenset(self.means),
+            applies_to=KeySelector() if chosen is None else made(KeySelector, chosen),
+            except_for=tuple(made(KeySelector, each) for each in self.except_when_any),
+        )

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from ipaddress import ip_network
+from typing import Any, TypeVar
 
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError, NewerSchemaError
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
+from costguard.guards.budget.rules import BudgetRule
+from costguard.guards.keys.rules import KeyRule
+from costguard.guards.network.rules import AuditRule
 from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Consent, Limits, Mode, Selector, Step
 from costguard.guards.rules.idle import BudgetCause, IdleBounds, IdleRule
 
+RuleT = TypeVar("RuleT", IdleRule, BudgetRule, KeyRule, AuditRule)
 _SCHEMA = 1
 _SETS = ("clouds", "accounts", "regions", "instance_types", "billing", "resources", "resource_groups")
 
@@ -63,27 +68,70 @@ def terms(rule: IdleRule) -> str:
     return _json(body)
 
 
-def rule_digest(rule: IdleRule) -> str:
-    """sha256 of the terms, in hex."""
-    return hashlib.sha256(terms(rule).encode()).hexdigest()
-
-
-def with_digest(rule: IdleRule) -> IdleRule:
-    """The same rule in canonical order, with the digest of its terms."""
-    return _of_terms(terms(rule))
-
-
-@lru_cache(maxsize=1024)  # of the same few rules, in every run
-def _of_terms(text: str) -> IdleRule:
-    return replace(_rule(json.loads(text)), digest=hashlib.sha256(text.encode()).hexdigest())
-
-
-@lru_cache(maxsize=1024)  # each case remembers its rule's
 def _where_written(key: str, value: int | None) -> dict[str, int]:
     """A key that came later: left out where it is not written, so that the digests of rules of before stay."""
     return {} if value is None else {key: value}
 
 
+def rule_digest(rule: IdleRule) -> str:
+    """sha256 of the terms, in hex."""
+    return _sha256(terms(rule))
+
+
+def with_digest(rule: RuleT) -> RuleT:
+    """The same rule in canonical order, with the digest of its terms."""
+    if isinstance(rule, IdleRule):
+        return _of_terms(terms(rule))
+    ordered: RuleT = _in_order(rule)
+    return replace(ordered, digest=_sha256(settings_terms(ordered)))
+
+
+def settings_terms(rule: BudgetRule | KeyRule | AuditRule) -> str:
+    """Everything that a budget, or a rule for keys or networks, says but its digest."""
+    return canonical_json({"schema": _SCHEMA, _KINDS[type(rule)]: replace(_in_order(rule), digest="")})
+
+
+_KINDS: Mapping[type, str] = {BudgetRule: "budget", KeyRule: "keys", AuditRule: "networks"}
+
+
+def _in_order(said: Any) -> Any:
+    """The same with every list sorted that is a set, each item once."""
+    if isinstance(said, Mapping):
+        return dict(sorted(said.items()))
+    if not is_dataclass(said) or isinstance(said, type):
+        return said
+    changed = {}
+    for field in fields(said):
+        value = getattr(said, field.name)
+        if isinstance(value, tuple):
+            by = _ORDER.get(field.name) or (canonical_json if any(map(is_dataclass, value)) else None)
+            each_once = {canonical_json(each): each for each in map(_in_order, value)}
+            changed[field.name] = tuple(sorted(each_once.values(), key=by))
+        elif isinstance(value, Mapping) or is_dataclass(value):
+            changed[field.name] = _in_order(value)
+    return replace(said, **changed)
+
+
+def _by_network(text: str) -> tuple[int, int, str]:
+    """By version, then by address."""
+    network = ip_network(text)
+    return network.version, int(network[0]), text
+
+
+_ORDER: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("trusted", "peering_cidrs", "narrow_to"), _by_network),
+    "hourly_cost_stopped_per_day": lambda money: money.currency,
+    "steps": lambda step: (step.at, step.kind.harshness, step.classes, step.freezes),
+}
+"""Of the fields whose items have an order of their own."""
+
+
+@lru_cache(maxsize=1024)  # of the same few rules, in every run
+def _of_terms(text: str) -> IdleRule:
+    return replace(_rule(json.loads(text)), digest=_sha256(text))
+
+
+@lru_cache(maxsize=1024)  # each case remembers its rule's
 def rule_from_terms(text: str) -> IdleRule:
     """The rule that `terms` wrote down.
 
@@ -109,7 +157,7 @@ UNSAID = "unsaid at its default"
 
 def digest_of(value: object) -> str:
     """sha256 of a frozen value: dataclasses by field (`compare=False` left out), mappings by key."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+    return _sha256(canonical_json(value))
 
 
 def canonical_json(value: object) -> str:
@@ -179,6 +227,10 @@ def _selector_from(body: dict[str, Any]) -> Selector:
         resources=listed("resources"),
         resource_groups=listed("resource_groups"),
     )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _json(value: Any) -> str:

@@ -1,11 +1,11 @@
-"""Rules for networks as users write them. Needs pydantic."""
+"""Rules for networks as users write them, and what they compile to. Needs pydantic."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 from typing_extensions import Self
@@ -14,9 +14,8 @@ from costguard.domain.remediations import RemediationKind
 from costguard.guards.network.rules import AuditRule, NetworkCheck, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents import fields as f
-from costguard.policy.documents.base import Document, MatchDocument
+from costguard.policy.documents.fields import EXCEPTED, Entry, MatchDocument, Whole, made
 from costguard.policy.network import values as n
-from costguard.policy.syntax import remediation_values as mend_values
 from costguard.policy.syntax import values as v
 from costguard.policy.syntax.problems import BadValueError
 
@@ -30,46 +29,42 @@ MENDS: dict[RemediationKind, frozenset[NetworkCheck]] = {
 }
 """What `mend` may name, and which checks each is about."""
 
-_T = TypeVar("_T")
 _SHIPPED = AuditRule("", Mode.OBSERVE, frozenset())
 _is_pattern = v.matching(re.compile(r"(?=.*\S)[^\n]{1,128}"), "a name or pattern", "write for example private-*")
 _MENDS = {kind.value: kind for kind in MENDS}
 
-AuditMode = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
 CheckWord = Annotated[NetworkCheck, BeforeValidator(v.choice_of(NetworkCheck, "a check"))]
 RemediationWord = Annotated[RemediationKind, BeforeValidator(v.choice(_MENDS, "a mend"))]
 Network = Annotated[str, AfterValidator(n.network)]
 Port = Annotated[int, BeforeValidator(n.port)]
 
 
-def _some(advice: str) -> Callable[[tuple[_T, ...]], tuple[_T, ...]]:
-    return v.some(advice)
-
-
-Checks = Annotated[tuple[CheckWord, ...], AfterValidator(_some("name at least one check, such as public_ip"))]
-MendWords = Annotated[tuple[RemediationWord, ...], AfterValidator(_some("leave the key out to mend nothing"))]
+Checks = Annotated[tuple[CheckWord, ...], AfterValidator(v.some("name at least one check, such as public_ip"))]
+MendWords = Annotated[tuple[RemediationWord, ...], AfterValidator(v.some("leave the key out to mend nothing"))]
 Trusted = Annotated[
-    tuple[Network, ...], AfterValidator(_some("leave the key out to trust no network")), AfterValidator(n.not_the_world)
+    tuple[Network, ...],
+    AfterValidator(v.some("leave the key out to trust no network")),
+    AfterValidator(n.not_the_world),
 ]
 Narrowed = Annotated[
     tuple[Network, ...],
-    AfterValidator(_some("leave the key out where narrow_rule is not in mend")),
+    AfterValidator(v.some("leave the key out where narrow_rule is not in mend")),
     AfterValidator(n.not_the_world),
 ]
 Peered = Annotated[
     tuple[Network, ...],
-    AfterValidator(_some("name what may be routed to a peer, at least one network")),
+    AfterValidator(v.some("name what may be routed to a peer, at least one network")),
     AfterValidator(n.not_the_world),
 ]
-Ports = Annotated[tuple[Port, ...], AfterValidator(_some("leave the key out to watch the usual ports"))]
-AllowedPorts = Annotated[tuple[Port, ...], AfterValidator(_some("leave the key out to allow no port"))]
+Ports = Annotated[tuple[Port, ...], AfterValidator(v.some("leave the key out to watch the usual ports"))]
+AllowedPorts = Annotated[tuple[Port, ...], AfterValidator(v.some("leave the key out to allow no port"))]
 SubnetNames = Annotated[
     tuple[Annotated[str, AfterValidator(_is_pattern)], ...],
-    AfterValidator(_some("name at least one subnet, or a pattern such as private-*")),
+    AfterValidator(v.some("name at least one subnet, or a pattern such as private-*")),
 ]
-AllowedRegions = Annotated[tuple[f.RegionPattern, ...], AfterValidator(_some("name at least one region"))]
+AllowedRegions = Annotated[tuple[f.RegionPattern, ...], AfterValidator(v.some("name at least one region"))]
 Kept = Annotated[
-    tuple[Annotated[str, AfterValidator(n.kept)], ...], AfterValidator(_some("leave the key out to keep nothing"))
+    tuple[Annotated[str, AfterValidator(n.kept)], ...], AfterValidator(v.some("leave the key out to keep nothing"))
 ]
 
 
@@ -82,22 +77,15 @@ class NetworkSelectorDocument(MatchDocument):
     tags: f.TagPatterns | None = None
     resources: f.ResourceIds | None = None
 
-    def selector(self) -> NetworkSelector:
-        """The same as a value of the core."""
-        return NetworkSelector(self.clouds, self.accounts, self.regions, self.tags, self.resources)
 
-
-class AuditRuleDocument(Document):
+class AuditRuleDocument(Entry):
     """One entry of `network_audit`. What is left out of `mode` is observed, whatever the policy's mode is."""
 
-    name: f.Name
-    mode: AuditMode = Mode.OBSERVE
+    mode: f.ModeWord = Mode.OBSERVE
     shadow: bool = False
     forbid: Checks
     applies_when_all: NetworkSelectorDocument | None = None
-    except_when_any: Annotated[
-        tuple[NetworkSelectorDocument, ...], AfterValidator(v.nonempty("leave the key out to except nothing"))
-    ] = ()
+    except_when_any: Annotated[tuple[NetworkSelectorDocument, ...], EXCEPTED] = ()
     ports: Ports = _SHIPPED.ports
     allowed_ports: AllowedPorts = ()
     trusted: Trusted = ()
@@ -112,8 +100,21 @@ class AuditRuleDocument(Document):
     narrow_to: Narrowed = ()
     flow_log_destination: Annotated[str, AfterValidator(n.destination)] = ""
     flow_log_role: f.Role = ""
-    wait: Annotated[timedelta, BeforeValidator(mend_values.wait)] = _SHIPPED.wait
+    wait: f.Wait = _SHIPPED.wait
     actions_per_day: f.Count = _SHIPPED.actions_per_day
+
+    def rule(self, whole: Whole) -> AuditRule:
+        """What it compiles to, without its digest."""
+        del whole
+        chosen = self.applies_when_all
+        return made(
+            AuditRule,
+            self,
+            forbid=frozenset(self.forbid),
+            mend=frozenset(self.mend),
+            applies_to=NetworkSelector() if chosen is None else made(NetworkSelector, chosen),
+            except_for=tuple(made(NetworkSelector, each) for each in self.except_when_any),
+        )
 
     @model_validator(mode="after")
     def _together(self) -> Self:

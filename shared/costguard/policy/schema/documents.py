@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator
 
 from costguard.policy.budget.documents import CoversDocument
 from costguard.policy.documents import policy as d
-from costguard.policy.documents.base import MatchDocument
+from costguard.policy.documents.fields import MatchDocument
 from costguard.policy.schema.forms import FORMS, PREFIX
 from costguard.policy.schema.words import WORDS
 from costguard.policy.trial.documents import DescribedDocument, ExpectDocument, TestsDocument

@@ -18,12 +18,12 @@ from costguard.guards.budget.rules import CostBasis
 from costguard.guards.network.rules import NetworkCheck
 from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Consent, Mode
-from costguard.policy.budget import fields as b
+from costguard.policy.budget import documents as b
 from costguard.policy.documents import fields as f
+from costguard.policy.idle import documents as i
 from costguard.policy.keys import documents as k
 from costguard.policy.network import documents as network_documents
 from costguard.policy.network import values as network_values
-from costguard.policy.syntax import remediation_values as mend_values
 from costguard.policy.trial import documents as t
 
 _NUMBER = r"[0-9]{1,15}(\.[0-9]{1,9})?"
@@ -92,28 +92,26 @@ _AT = {
 FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (f.Version, {"const": 1}),
     (f.ModeWord, _MODE),
-    (k.KeyMode, _MODE),
-    (network_documents.AuditMode, _MODE),
     (f.ConsentWord, _words(each.value for each in Consent)),
     (f.BarsWord, _words(each.value for each in Bars)),
     (f.BillingWord, _words(each.value for each in Billing)),
     (f.CloudWord, _words(CLOUDS)),
     (f.CloudPattern, _words(CLOUDS)),
     (b.ExactCloud, _words(CLOUDS)),
-    (f.Unstoppable, _words(("hold", "terminate"))),
+    (i.Unstoppable, _words(("hold", "terminate"))),
     (f.TagName, {"type": "string", "minLength": 1, "maxLength": 128}),
-    (f.Lasting, _DURATION),
+    (i.Lasting, _DURATION),
     (f.Observed, _DURATION),
     (t.Duration, _DURATION),
-    (f.PercentBound, _PERCENT),
+    (i.PercentBound, _PERCENT),
     (t.Percent, _PERCENT),
     (t.Share, _PERCENT),
     (t.Cards, {"anyOf": [_PERCENT, _some(_PERCENT)]}),
-    (f.RateBound, _RATE),
+    (i.RateBound, _RATE),
     (t.Rate, _RATE),
-    (f.PowerBound, _POWER),
+    (i.PowerBound, _POWER),
     (t.Power, _POWER),
-    (f.Coverage, _PERCENT),
+    (i.Coverage, _PERCENT),
     (f.Count, _COUNT),
     (f.Share, _PERCENT),
     (f.Caps, _some(_MONEY)),
@@ -131,7 +129,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (b.ExactAccount, _text(r"[0-9]+", "111122223333")),
     (b.ExactRegion, _REGION),
     (f.SlackUser, _text(r"[UW][A-Z0-9]{2,20}", "U0123ABCD")),
-    (f.Ladder, _some(_LADDER_STEP)),
+    (i.Ladder, _some(_LADDER_STEP)),
     (b.Amount, _MONEY),
     (b.Currency, _text(r"[A-Z]{3}", "USD", "CNY")),
     (b.Rate, {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _text(_NUMBER)]}),
@@ -148,7 +146,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     ),
     (k.RotateEvery, _DURATION),
     (k.Means, _some(_words(each.value for each in RotationMeans))),
-    (Annotated[timedelta, BeforeValidator(mend_values.wait)], _DURATION),
+    (f.Wait, _DURATION),
     (Annotated[timedelta, BeforeValidator(network_values.unattached)], _DURATION),
     (network_documents.CheckWord, _words(each.value for each in NetworkCheck)),
     (network_documents.RemediationWord, _words(each.value for each in network_documents.MENDS)),

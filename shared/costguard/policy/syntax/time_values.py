@@ -1,4 +1,4 @@
-"""Reads windows, moments, working hours and zones of policy documents. Pure."""
+"""Reads windows, waits, moments, working hours and zones of policy documents. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from calendar import monthrange
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from costguard.domain.actions import Verb
 from costguard.policy.syntax import units
 from costguard.policy.syntax.moments import parse_date, parse_moment
 from costguard.policy.syntax.problems import BadValueError, did_you_mean
@@ -165,3 +166,32 @@ def holidays(raw: object) -> str | tuple[date, ...]:
         return tuple(day(each) for each in raw)
     message = f"{raw!r} is no calendar of holidays; only cn has a name"
     raise BadValueError(message, "write cn, or the dates: [2026-12-25, 2027-01-01]")
+
+
+SHORTEST_WAITS = {
+    Verb.SNAPSHOT: timedelta(0),  # of a running machine: nothing is interrupted
+    Verb.STOP: timedelta(hours=1),  # less is no notice: people are in meetings
+    Verb.TERMINATE: timedelta(days=1),  # the quarantine must see at least one morning
+}
+LONGEST_WAIT = timedelta(days=90)
+
+
+def read_wait(raw: object, word: str, shortest: timedelta, at: tuple[str, ...]) -> timedelta:
+    """How long the step `word` waits: `shortest` to 90 d; a refusal is placed `at` its key."""
+    try:
+        wait = units.parse_duration(raw)
+    except BadValueError as err:
+        raise BadValueError(err.message, err.fix, at=at) from err
+    if wait < shortest:
+        hours = int(shortest.total_seconds() // 3600)
+        message = f"{raw} is too short a wait before {word}; at least {hours}h"
+        raise BadValueError(message, f"write {hours}h or more", at=at)
+    if wait > LONGEST_WAIT:
+        message = f"{raw} is too long a wait; at most {LONGEST_WAIT.days}d"
+        raise BadValueError(message, "write 90d or less", at=at)
+    return wait
+
+
+def remediation_wait(raw: object) -> timedelta:
+    """How long after its notice something is mended; not sooner than a stop: less is no notice."""
+    return read_wait(raw, "a mend", SHORTEST_WAITS[Verb.STOP], ())

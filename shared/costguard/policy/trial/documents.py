@@ -16,7 +16,7 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import Billing, InstanceState, Keeper
 from costguard.policy.documents import fields as f
-from costguard.policy.documents.base import Document
+from costguard.policy.documents.fields import Document
 from costguard.policy.syntax import units
 from costguard.policy.syntax import values as v
 from costguard.policy.syntax.cloud_values import check_account_id, check_region

@@ -1,0 +1,1 @@
+"""Rules for idle instances: what people write, and what it compiles to."""
