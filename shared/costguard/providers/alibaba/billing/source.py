@@ -54,87 +54,21 @@ from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import as_documented, cut_short, part, whole
 from costguard.providers.kit.core.gaps import NAMED
 
-CYCLES_KEPT = 18
-"""How many cycles the vendor answers for, the present one among them."""
-
-Ask = Callable[[Month, "date | None"], Sequence[Row]]
-"""The prepaid records of a cycle, or of one day of it."""
-
-
-@dataclass(slots=True)
-class EarlierOrders:
-    """Orders by the day they were made; what is final is asked once in the life of this. Serves many threads.
-
-    A cycle's orders come as one answer without days. Where a term may reach into the time asked about, the days of its
-    cycle are asked one by one, until their orders add up to the cycle's.
-    """
-
-    ask: Ask
-    _final: dict[tuple[Month, date | None], Sequence[Row]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def reaching(self, since: date, begin: datetime, now: date) -> list[Row]:
-        """Orders made in cycles before that of `since`, each with its day, whose terms go on after `begin`.
-
-        Raises:
-            ProviderError: they could not all be read.
-        """
-        found: list[Row] = []
-        oldest = Month.of(now).plus(1 - CYCLES_KEPT)
-        cycle = Month.of(since).plus(-1)
-        while cycle >= oldest:
-            whole = self._rows(cycle, None, now)
-            if any(_may_reach(row, cycle, begin) for row in whole):
-                dated = self._dated(cycle, totals(row.due for row in whole), now)
-                found += [row for row in dated if row.day and row.term and row.term.end(row.day) > begin]
-            cycle = cycle.plus(-1)
-        return found
-
-    def _dated(self, cycle: Month, whole: Sequence[Money], now: date) -> list[Row]:
-        """The orders of a cycle by day, until they add up to the whole."""
-        found: list[Row] = []
-        for day in cycle.days():
-            found += self._rows(cycle, day, now)
-            if totals(row.due for row in found) == whole:
-                break
-        return found
-
-    def _rows(self, cycle: Month, day: date | None, now: date) -> Sequence[Row]:
-        with self._lock:
-            known = self._final.get((cycle, day))
-        if known is not None:
-            return known
-        rows = [row for row in self.ask(cycle, day) if row.item is Item.ORDER]
-        if is_final(cycle, now):
-            with self._lock:
-                self._final[cycle, day] = rows
-        return rows
-
-
-def _may_reach(row: Row, cycle: Month, begin: datetime) -> bool:
-    return row.item is Item.ORDER and row.term is not None and row.term.end(cycle.last) > begin
-
-
 SOURCE = "alibaba-bss"
 _LAST_OPEN_DAY = 4
 """Of a month for the bill of the month before. Expenses and Costs, "Instructions for using the bill": monthly bill and
 spending details "12:00 on the 3rd of the following month", split bills on the 4th, by UTC+8; its adjustments come
 "in rare cases" even later."""
 
-
-def is_final(cycle: Month, today: date) -> bool:
-    """Whether its bill no longer changes: it is final "after 12:00 on the third day of the next month"."""
-    return today > cycle.plus(1).first.replace(day=_LAST_OPEN_DAY)
-
-
-def final_until(now: datetime) -> datetime:
-    """The begin of the first cycle of which what is read now may still change, by the documents."""
-    current = Month.of(now)
-    return current.begins if is_final(current.plus(-1), day_of(now)) else current.plus(-1).begins
-
-
 DELAY = timedelta(hours=24)
 """How far records lag behind what is used, at most, by the documents; types, names and zones by twice that."""
+
+PAGE, _IN_FLIGHT = 300, 4
+CYCLES_KEPT = 18
+"""How many cycles the vendor answers for, the present one among them."""
+
+Ask = Callable[[Month, "date | None"], Sequence[Row]]
+"""The prepaid records of a cycle, or of one day of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +217,71 @@ def _names(found: Iterable[str]) -> Sequence[str]:
 
 
 RECORDS, OVERVIEW = "bss:DescribeInstanceBill", "bss:QueryBillOverview"
-PAGE = 300
-_IN_FLIGHT = 4
+
+
+@dataclass(slots=True)
+class EarlierOrders:
+    """Orders by the day they were made; what is final is asked once in the life of this. Serves many threads.
+
+    A cycle's orders come as one answer without days. Where a term may reach into the time asked about, the days of its
+    cycle are asked one by one, until their orders add up to the cycle's.
+    """
+
+    ask: Ask
+    _final: dict[tuple[Month, date | None], Sequence[Row]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def reaching(self, since: date, begin: datetime, now: date) -> list[Row]:
+        """Orders made in cycles before that of `since`, each with its day, whose terms go on after `begin`.
+
+        Raises:
+            ProviderError: they could not all be read.
+        """
+        found: list[Row] = []
+        oldest = Month.of(now).plus(1 - CYCLES_KEPT)
+        cycle = Month.of(since).plus(-1)
+        while cycle >= oldest:
+            whole = self._rows(cycle, None, now)
+            if any(_may_reach(row, cycle, begin) for row in whole):
+                dated = self._dated(cycle, totals(row.due for row in whole), now)
+                found += [row for row in dated if row.day and row.term and row.term.end(row.day) > begin]
+            cycle = cycle.plus(-1)
+        return found
+
+    def _dated(self, cycle: Month, whole: Sequence[Money], now: date) -> list[Row]:
+        """The orders of a cycle by day, until they add up to the whole."""
+        found: list[Row] = []
+        for day in cycle.days():
+            found += self._rows(cycle, day, now)
+            if totals(row.due for row in found) == whole:
+                break
+        return found
+
+    def _rows(self, cycle: Month, day: date | None, now: date) -> Sequence[Row]:
+        with self._lock:
+            known = self._final.get((cycle, day))
+        if known is not None:
+            return known
+        rows = [row for row in self.ask(cycle, day) if row.item is Item.ORDER]
+        if is_final(cycle, now):
+            with self._lock:
+                self._final[cycle, day] = rows
+        return rows
+
+
+def _may_reach(row: Row, cycle: Month, begin: datetime) -> bool:
+    return row.item is Item.ORDER and row.term is not None and row.term.end(cycle.last) > begin
+
+
+def is_final(cycle: Month, today: date) -> bool:
+    """Whether its bill no longer changes: it is final "after 12:00 on the third day of the next month"."""
+    return today > cycle.plus(1).first.replace(day=_LAST_OPEN_DAY)
+
+
+def final_until(now: datetime) -> datetime:
+    """The begin of the first cycle of which what is read now may still change, by the documents."""
+    current = Month.of(now)
+    return current.begins if is_final(current.plus(-1), day_of(now)) else current.plus(-1).begins
 
 
 def records_by_day(session: AlibabaSession, shard: Shard, days: Sequence[date]) -> Mapping[date, Sequence[Row]]:

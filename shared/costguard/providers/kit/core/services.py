@@ -53,6 +53,8 @@ _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 _MESSAGE = re.compile(rb"<Message>([^<]{0,1000})</Message>")
 _BUSY = frozenset({"SlowDown", "ServiceUnavailable", "RequestLimitExceeded"})
 NO_BUCKET = "NoSuchBucket"
+_WAIT = timedelta(minutes=1)  # rates are by the second, but others send too; no cloud says how long
+_QUOTA_WAIT = timedelta(hours=1)  # of a day's quota: over twenty-four hours that move, or until midnight
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +209,6 @@ def _refused(operation: str, method: str, status: int, body: bytes) -> ProviderE
 def _first(pattern: re.Pattern[bytes], body: bytes) -> str:
     found = pattern.search(body[:10_000])
     return "" if found is None else found.group(1).decode("utf-8", "replace")
-
-
-_WAIT = timedelta(minutes=1)  # rates are by the second, but others send too; no cloud says how long
-_QUOTA_WAIT = timedelta(hours=1)  # of a day's quota: over twenty-four hours that move, or until midnight
 
 
 class CloudMail(OnlyFor[SessionT], ABC):

@@ -36,6 +36,12 @@ generated: on the China site "次月1号19:00", on the international site, for p
 the next month", by UTC+8."""
 
 _FINAL = timedelta(days=10)  # the same, with room for corrections: what is kept for good
+_SERIES = "billing:DescribeCostExplorerSummary"
+_SERIES_PAGE = 100
+_MOST_SERIES_PAGES = 100
+_SECOND = timedelta(seconds=1)
+NOT_ASKABLE = "NotAskable"
+"""A code of our own: Tencent Cloud publishes no way to ask for this."""
 
 
 class Calls(Protocol):
@@ -217,14 +223,6 @@ def _unseen(rows: Iterable[Row], seen: set[str]) -> list[Row]:
     return fresh
 
 
-_OPERATION = "billing:DescribeCostExplorerSummary"
-_PAGE = 100
-_MOST_SERIES_PAGES = 100
-_SECOND = timedelta(seconds=1)
-NOT_ASKABLE = "NotAskable"
-"""A code of our own: Tencent Cloud publishes no way to ask for this."""
-
-
 class CostExplorer:
     """A month too large to be read record by record: what is paid for after use, by day, as Tencent adds it up.
 
@@ -310,9 +308,9 @@ class CostExplorer:
                 PeriodType="day",
                 FeeType="cost",
                 PageNo=number,
-                PageSize=_PAGE,
+                PageSize=_SERIES_PAGE,
             )
-            with as_documented(_OPERATION):
+            with as_documented(_SERIES):
                 groups, total = parts(told(answer, "Detail"), "Detail"), whole(answer, "Total")
                 points = [point for group in groups for point in _points(group)]
             yield from points
@@ -321,7 +319,7 @@ class CostExplorer:
                 return
             if not groups:
                 break
-        raise cut_short(_OPERATION, f"ended after {seen} series of {month}", "EndedEarly")
+        raise cut_short(_SERIES, f"ended after {seen} series of {month}", "EndedEarly")
 
 
 def _points(group: Fields) -> Iterator[tuple[str, datetime, Decimal]]:
@@ -336,5 +334,5 @@ def _points(group: Fields) -> Iterator[tuple[str, datetime, Decimal]]:
 
 
 def _not_askable(what: str) -> RefusedError:
-    message = f"{_OPERATION}: it cannot be asked for {what}, and the bill is too large to be read one by one"
-    return RefusedError(message, operation=_OPERATION, code=NOT_ASKABLE)
+    message = f"{_SERIES}: it cannot be asked for {what}, and the bill is too large to be read one by one"
+    return RefusedError(message, operation=_SERIES, code=NOT_ASKABLE)

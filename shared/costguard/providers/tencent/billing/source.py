@@ -57,6 +57,8 @@ DELAY = timedelta(hours=48)
 MOST_ROWS = 90_000  # 300 requests, a bit more than a minute
 MONTHS_OF_TERMS = 12  # terms of a year are the longest that are usual
 _PAGE_ROWS = 300
+_MOMENT = timedelta.resolution
+_KEPT = 18  # months that the API goes back
 _MEMBERS = "organization:DescribeOrganizationMembers"
 
 
@@ -170,10 +172,6 @@ class TencentSpend:
 
 def _can_hold(scope: SpendScope, cloud: str) -> bool:
     return scope.touches(cloud) and scope.accounts != () and scope.regions != ()
-
-
-_MOMENT = timedelta.resolution
-_KEPT = 18  # months that the API goes back
 
 
 @dataclass(frozen=True, slots=True)
