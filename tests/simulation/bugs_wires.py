@@ -27,13 +27,19 @@ _EMPTY_BELIEVED = Edit(
     f"{_ALIBABA}.compute.source", "        if not reading.seen and not reading.gaps:\n", "        if False:\n"
 )
 
-_FAILURE_PASSED_OVER = Edit(
-    "costguard.providers.kit.compute.source",
-    "                    self._take(reading, page)\n        except ProviderError as err:\n"
-    "            self._require_open(reading, err)\n"
-    '            reading.gaps.append(self._gap(shard, "inventory", err))\n',
-    "                    self._take(reading, page)\n        except ProviderError:\n            pass\n",
-)
+
+def _failure_passed_over(cloud: str) -> Edit:
+    return Edit(
+        "costguard.providers.kit.compute.source",
+        "        except ProviderError as err:\n"
+        "            self._require_open(reading, err)\n"
+        '            reading.gaps.append(self._gap(shard, "inventory", err))\n',
+        "        except ProviderError as err:\n"
+        f'            if shard.provider != "{cloud}":\n'
+        "                self._require_open(reading, err)\n"
+        '                reading.gaps.append(self._gap(shard, "inventory", err))\n',
+    )
+
 
 _STOPPING = (
     Bug(
@@ -130,7 +136,7 @@ _READING = (
         (_EMPTY_BELIEVED,),
     ),
     *(
-        Bug(f"{cloud}-failed-list-is-short", (3,), (_FAILURE_PASSED_OVER, *behind))
+        Bug(f"{cloud}-failed-list-is-short", (3,), (_failure_passed_over(cloud), *behind))
         for cloud, behind in (
             ("aws", ()),
             ("alibaba", (_EMPTY_BELIEVED,)),  # a dry run stands behind it
