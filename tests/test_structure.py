@@ -26,7 +26,7 @@ from costguard.faas.events import Host
 from costguard.faas.http import is_http, read_request
 from costguard.guards import OF_MACHINES
 from costguard.policy.sections import SECTIONS
-from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.permissions import Feature
 from costguard.providers.kit.iam.policy_documents import FUNCTIONS
 from costguard.report.guard_views import VIEWS
 from costguard.settings import VARIABLES
@@ -67,12 +67,9 @@ PROVIDER_FILES: dict[str, tuple[str, ...]] = {
     "core": (*("session", "transport", "errors", "services"),),
     "compute": (*("source", "instances", "instance_types", "audit_log", "metrics", "metric_answers", "executor"),),
     "billing": ("source", "answers", "lines", "prices", "vendor_budgets"),
-    "kms": ("source", "answers", "matrix", "rotator"),
-    "network": (
-        *("source", "answers", "rules", "prices"),
-        *("remediator", "address_remediator", "rule_remediator"),
-    ),
-    "iam": ("permissions", "policy_documents", "preflight", "freeze", "freeze_policy"),
+    "kms": ("source", "answers", "rotation"),
+    "network": ("source", "answers", "rules", "prices", "remediator", "rule_remediator"),
+    "iam": ("permissions", "policy_documents", "preflight", "freeze"),
 }
 """The same names in every provider's folder, for all that there is."""
 
@@ -83,11 +80,8 @@ NOT_IN_EVERY_PROVIDER = {
     "compute/commitments": "Spot requests and Reserved Instances stand in lists of their own",
     "compute/metric_calls": "how much one call may ask depends on what the cloud shows to hold",
     "billing/requests": "a bill is read page by page, or by series where it is too large, by rules of their own",
-    "kms/successor": "Tencent Cloud has no alias that could be moved from a key to the next",
-    "network/parts": "one call for each kind of thing, whose answers are joined",
     "network/groups": "the rules of a group are a request of their own",
-    "network/cards": "several lists of interfaces have to agree",
-    "network/addresses": "what an address leads to takes more than its own list",
+    "network/interfaces": "several lists of interfaces have to agree",
 }
 """What one or two providers have beside, and why."""
 

@@ -33,9 +33,9 @@ from costguard.domain.keys import RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.iam.permissions import REACH
-from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
+from costguard.providers.alibaba.kms.rotation import AlibabaKeyRotator
 from costguard.providers.alibaba.kms.source import AlibabaKeys
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 DAY = timedelta(days=1)
 _CHANGES = ("UpdateRotationPolicy", "CreateKeyVersion", "CreateKey", "UpdateAlias")

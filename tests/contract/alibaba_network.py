@@ -23,8 +23,7 @@ from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH
 from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
 from costguard.providers.alibaba.network.source import AlibabaNetwork
-from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Feature, Purpose
 
 _LISTS = 10 + 3  # one for each part; IPv4 gateways, public IPv6 addresses and instances besides
 _PRICES = 3  # of addresses, of gateways, and what the latter are made of

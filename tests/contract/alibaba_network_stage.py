@@ -37,7 +37,7 @@ from costguard.providers.alibaba.core.products import PRODUCTS
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
 from costguard.providers.alibaba.network.source import AlibabaNetwork
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 Change = Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]]
 

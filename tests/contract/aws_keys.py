@@ -36,9 +36,9 @@ from costguard.domain.keys import RotationMeans, RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.iam.permissions import REACH
-from costguard.providers.aws.kms.rotator import AwsKeyRotator
+from costguard.providers.aws.kms.rotation import AwsKeyRotator
 from costguard.providers.aws.kms.source import AwsKeys
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 DAY = timedelta(days=1)
 _SYMMETRIC = "SYMMETRIC_DEFAULT"

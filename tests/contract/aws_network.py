@@ -23,8 +23,7 @@ from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.iam.permissions import REACH
 from costguard.providers.aws.network.remediator import AwsNetworkRemediator
 from costguard.providers.aws.network.source import AwsNetwork
-from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Feature, Purpose
 
 READS = (
     "DescribeSecurityGroupRules",

@@ -8,7 +8,7 @@ from typing import Any
 
 from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.ports import FreezeControl
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 
 class FreezeRig(ABC):

@@ -42,7 +42,7 @@ from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.aws.core.services import SesCarrier
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.kit.core.pacing import Pacer
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 ENOUGH = timedelta(seconds=10)

@@ -15,7 +15,7 @@ from costguard.domain.resources import Instance
 from costguard.ports import CallLog, Preflight
 from costguard.providers.aws.iam.permissions import OPERATIONS
 from costguard.providers.aws.iam.preflight import AwsPreflight
-from costguard.providers.kit.iam.operations import ACTING, READING, Feature, Operation
+from costguard.providers.kit.iam.permissions import ACTING, READING, Feature, Operation
 
 
 class Asked(Protocol):

@@ -32,11 +32,11 @@ from cloudstand.world.fleet import Disk, made_up_request_id
 from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, WorldKey
 from costguard.domain.keys import RotationMeans, RotationSetting
 from costguard.domain.refs import Shard
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 from costguard.providers.tencent.core.products import PAGES
 from costguard.providers.tencent.core.session import TencentSession
 from costguard.providers.tencent.iam.permissions import REACH
-from costguard.providers.tencent.kms.rotator import TencentKeyRotator
+from costguard.providers.tencent.kms.rotation import TencentKeyRotator
 from costguard.providers.tencent.kms.source import TencentKeys
 
 DAY = timedelta(days=1)

@@ -19,7 +19,7 @@ from cloudstand.world.network.networks import PARTS
 from costguard.domain.network import Hop, NetworkInventory
 from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Instance
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 from costguard.providers.tencent.compute.instance_types import TencentTypes
 from costguard.providers.tencent.compute.source import TencentInventory
 from costguard.providers.tencent.core.products import PAGES

@@ -14,9 +14,10 @@ from tests.contract.network_rigs import plain
 from costguard.domain.errors import UnavailableError
 from costguard.domain.network import AddressState, NetworkInterface, NetworkInventory, SecurityGroup
 from costguard.domain.resources import GapKind
-from costguard.providers.alibaba.iam.permissions import OPERATIONS, policy_document
+from costguard.providers.alibaba.iam.permissions import OPERATIONS
+from costguard.providers.alibaba.iam.policy_documents import policy_document
 from costguard.providers.alibaba.network.source import AlibabaNetwork
-from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.permissions import Feature
 
 READ = {
     "DescribeVpcs": 1,

@@ -23,10 +23,10 @@ from costguard.domain.errors import (
 from costguard.domain.network import AddressState, Direction, NetworkRule, Permission
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.rules import rule_text
-from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH
+from costguard.providers.alibaba.iam.policy_documents import policy_document
 from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
-from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Feature, Purpose
 
 K = RemediationKind
 OFFICE, VPN = "198.51.100.0/24", "192.0.2.0/24"

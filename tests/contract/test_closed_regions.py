@@ -21,7 +21,7 @@ from costguard.bootstrap import open_memory, run_function
 from costguard.cases.case import Case, CaseStatus
 from costguard.cli.exits import Exit
 from costguard.cli.sandbox.running import Sandbox
-from costguard.providers.aws.network.parts import LISTINGS
+from costguard.providers.aws.network.source import LISTINGS
 from costguard.settings import Secret, Settings
 
 DAY = timedelta(days=1)

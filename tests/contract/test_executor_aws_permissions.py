@@ -26,8 +26,8 @@ from costguard.providers.aws.compute.executor import AwsExecutor
 from costguard.providers.aws.compute.instance_types import AwsTypes
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import AwsSession
-from costguard.providers.aws.iam.permissions import policy_document
-from costguard.providers.kit.iam.operations import ACTING, READING, Feature
+from costguard.providers.aws.iam.policy_documents import policy_document
+from costguard.providers.kit.iam.permissions import ACTING, READING, Feature
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from costguard.domain.errors import (
     ThrottledError,
 )
 from costguard.domain.refs import Shard
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 
 @pytest.fixture(scope="module", params=sorted(FREEZES))

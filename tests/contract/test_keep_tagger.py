@@ -16,7 +16,7 @@ from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import KeepTagger
 from costguard.providers.alibaba.compute.executor import AlibabaKeepTagger
 from costguard.providers.aws.compute.executor import AwsKeepTagger
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 from costguard.providers.tencent.compute.executor import TencentKeepTagger
 
 TAGGERS: dict[str, Callable[[Any], KeepTagger]] = {

@@ -23,7 +23,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, Rotatability, RotationMeans
 from costguard.domain.refs import Shard
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 ANYTHING_GOES = Rotatability(frozenset(RotationMeans), 1, 100_000)
 FORBIDDEN = re.compile(r"disable|delet|import|archive|destroy|cancel|crypt|policy$|createkey$|unbind", re.IGNORECASE)

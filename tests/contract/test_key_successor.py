@@ -35,11 +35,11 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
 from costguard.ports import KeySource, KeySuccessor
 from costguard.providers.alibaba.iam.permissions import REACH as ALIBABA
-from costguard.providers.alibaba.kms.successor import AlibabaKeySuccessor
+from costguard.providers.alibaba.kms.rotation import AlibabaKeySuccessor
 from costguard.providers.aws.iam.permissions import REACH as AWS
-from costguard.providers.aws.kms.successor import AwsKeySuccessor
-from costguard.providers.kit.iam.purposes import Purpose
-from costguard.providers.kit.kms.successor import CANARY_FAILED
+from costguard.providers.aws.kms.rotation import AwsKeySuccessor
+from costguard.providers.kit.iam.permissions import Purpose
+from costguard.providers.kit.kms.rotation import CANARY_FAILED
 
 FORBIDDEN = re.compile(r"disable|delet|import|archive|destroy|cancel|rotat|putkey|setkey|grant", re.IGNORECASE)
 DECIDED, OLD_DATA = "d3c1s10n", b"checkpoint 7"

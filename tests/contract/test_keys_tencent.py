@@ -27,12 +27,12 @@ from costguard.domain.errors import (
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, RotationMeans
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind
-from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Feature, Purpose
 from costguard.providers.tencent.core.errors import from_answer
 from costguard.providers.tencent.core.session import TencentSession
-from costguard.providers.tencent.iam.permissions import OPERATIONS, REACH, policy_document
-from costguard.providers.tencent.kms.rotator import TencentKeyRotator
+from costguard.providers.tencent.iam.permissions import OPERATIONS, REACH
+from costguard.providers.tencent.iam.policy_documents import policy_document
+from costguard.providers.tencent.kms.rotation import TencentKeyRotator
 from costguard.providers.tencent.kms.source import TencentKeys
 
 ALWAYS = 1_000

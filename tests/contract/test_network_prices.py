@@ -16,8 +16,8 @@ from tests.world_ports.translate import to_world
 
 from cloudstand.wire.faults import Fault, FaultKind
 from costguard.domain.network import NatGateway, NetworkInventory, PublicAddress, Unpriced
-from costguard.providers.alibaba.iam.permissions import policy_document
-from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.alibaba.iam.policy_documents import policy_document
+from costguard.providers.kit.iam.permissions import Feature
 
 QUOTES = ("bss:GetPayAsYouGoPrice", "bss:DescribePricingModule", "vpc:InquiryPriceAllocateAddresses")
 

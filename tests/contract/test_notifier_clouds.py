@@ -23,11 +23,12 @@ from costguard.ports import Message
 from costguard.providers.alibaba.core.services import DirectMailCarrier
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.iam import permissions as alibaba
+from costguard.providers.alibaba.iam import policy_documents as alibaba_documents
 from costguard.providers.aws.core.services import SesCarrier
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.iam import permissions as aws
-from costguard.providers.kit.iam.operations import READING, Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.aws.iam import policy_documents as aws_documents
+from costguard.providers.kit.iam.permissions import READING, Feature, Purpose
 
 NOTICE = Message(f"mailto:{RECIPIENT}", "i-0a stops", "i-0a stops", notice_id="n-1")
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -110,13 +111,13 @@ def test_the_reach_of_mail_is_who_we_are_and_one_operation() -> None:
 
 
 def test_a_policy_for_mail_allows_mail_alone() -> None:
-    (statement,) = aws.policy_document([Feature.MAIL], partition="aws-us-gov")["Statement"]
+    (statement,) = aws_documents.policy_document([Feature.MAIL], partition="aws-us-gov")["Statement"]
     assert statement["Action"] == ["ses:SendEmail", "ses:SendRawEmail"]
     assert statement["Resource"] == ["arn:aws-us-gov:ses:*:*:identity/*"]
-    assert alibaba.policy_document([Feature.MAIL])["Statement"] == [
+    assert alibaba_documents.policy_document([Feature.MAIL])["Statement"] == [
         {"Effect": "Allow", "Action": ["dm:SingleSendMail"], "Resource": "*"}
     ]
-    assert "Mail" not in str(aws.policy_document(READING)) + str(alibaba.policy_document(READING))
+    assert "Mail" not in str(aws_documents.policy_document(READING)) + str(alibaba_documents.policy_document(READING))
 
 
 def test_what_was_sent_is_counted_as_a_change(ses: SesChannel, directmail: DirectMailChannel) -> None:
@@ -243,9 +244,11 @@ def test_an_answer_that_does_not_come_whole_proves_nothing(directmail: DirectMai
 
 def test_the_generated_policy_is_enough_for_directmail_and_reading_is_not(directmail: DirectMailChannel) -> None:
     account = directmail.stand_in.accounts[0]
-    directmail.stand_in.allowed[account] = set(alibaba.policy_document([Feature.MAIL])["Statement"][0]["Action"])
+    directmail.stand_in.allowed[account] = set(
+        alibaba_documents.policy_document([Feature.MAIL])["Statement"][0]["Action"]
+    )
     assert directmail.notifier.send(NOTICE).proves_delivery
-    directmail.stand_in.allowed[account] = set(alibaba.policy_document(READING)["Statement"][0]["Action"])
+    directmail.stand_in.allowed[account] = set(alibaba_documents.policy_document(READING)["Statement"][0]["Action"])
     with pytest.raises(RejectedNoticeError, match="grant dm:SingleSendMail"):
         directmail.notifier.send(NOTICE)
 

@@ -30,9 +30,9 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import GapKind
 from costguard.providers.alibaba.core.errors import fix_for
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
+from costguard.providers.alibaba.kms.rotation import AlibabaKeyRotator
 from costguard.providers.alibaba.kms.source import AlibabaKeys
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 SHARD = Shard("alibaba", ALIBABA_ACCOUNT, HANGZHOU)
 CHANGES = {"UpdateRotationPolicy", "CreateKeyVersion"}

@@ -38,11 +38,11 @@ from costguard.providers.alibaba.compute.instance_types import AlibabaTypes
 from costguard.providers.alibaba.compute.metrics import AlibabaSignals
 from costguard.providers.alibaba.compute.source import AlibabaInventory
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
-from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH
+from costguard.providers.alibaba.iam.policy_documents import policy_document
+from costguard.providers.alibaba.kms.rotation import AlibabaKeyRotator
 from costguard.providers.alibaba.kms.source import AlibabaKeys
-from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import ACTING, READING, SPENDING, Feature, Purpose
 
 DAY = 24 * HOUR
 MEMBER = "1098765432109876"

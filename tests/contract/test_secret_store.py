@@ -18,8 +18,7 @@ from costguard.domain.errors import (
 from costguard.providers.alibaba.core.services import AlibabaSecrets
 from costguard.providers.alibaba.iam.permissions import REACH as ALIBABA
 from costguard.providers.aws.iam.permissions import REACH as AWS
-from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Feature, Purpose
 from costguard.providers.tencent.core.services import TencentSecrets
 from costguard.providers.tencent.iam.permissions import REACH as TENCENT
 

@@ -20,8 +20,9 @@ from costguard.domain.resources import GapKind
 from costguard.ports import Target
 from costguard.providers.aws.billing.source import MOST_REGIONS, AwsSpend
 from costguard.providers.aws.core.session import AwsSession
-from costguard.providers.aws.iam.permissions import OPERATIONS, policy_document
-from costguard.providers.kit.iam.operations import SPENDING
+from costguard.providers.aws.iam.permissions import OPERATIONS
+from costguard.providers.aws.iam.policy_documents import policy_document
+from costguard.providers.kit.iam.permissions import SPENDING
 
 EVERYTHING, RESEARCH = SpendScope(), SpendScope(tags=(("team", "research"),))
 MARCH = day_of("aws", 2026, 3, 1)

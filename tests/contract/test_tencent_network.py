@@ -15,9 +15,9 @@ from cloudstand.world.network.networks import in_their_places
 from costguard.domain.errors import RefusedError
 from costguard.domain.network import AccessList, NetworkInterface, NetworkRule, Permission, SecurityGroup
 from costguard.domain.resources import GapKind
-from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.kit.iam.purposes import Purpose
-from costguard.providers.tencent.iam.permissions import OPERATIONS, REACH, policy_document
+from costguard.providers.kit.iam.permissions import Feature, Purpose
+from costguard.providers.tencent.iam.permissions import OPERATIONS, REACH
+from costguard.providers.tencent.iam.policy_documents import policy_document
 
 ALWAYS = 1_000
 RULES = "DescribeSecurityGroupPolicies"

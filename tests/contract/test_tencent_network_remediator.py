@@ -18,7 +18,7 @@ from costguard.domain.errors import NotFoundError, OutcomeUnknownError, Provider
 from costguard.domain.network import NetworkRule, SecurityGroup
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.rules import rule_text
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 from costguard.providers.tencent.core.session import TencentSession
 from costguard.providers.tencent.network.remediator import TencentNetworkRemediator
 

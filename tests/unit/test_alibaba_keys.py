@@ -9,10 +9,10 @@ import pytest
 
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationMeans
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH
+from costguard.providers.alibaba.iam.policy_documents import policy_document
 from costguard.providers.alibaba.kms.answers import RunContext, to_key
-from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Feature, Purpose
 
 SHARD = Shard("alibaba", "1234567890123456", "cn-hangzhou")
 ID = "key-hzz630494463ejqjx0000"

@@ -20,13 +20,13 @@ from costguard.providers.alibaba.network.answers import (
 )
 from costguard.providers.alibaba.network.rules import (
     RuleLists,
-    canonical,
     lists_named,
     to_entry,
     to_permission,
     to_range,
     to_rule,
 )
+from costguard.providers.kit.network.reading import network
 
 SHARD = Shard("alibaba", "1234567890123456", "cn-hangzhou")
 NONE = RuleLists()
@@ -82,7 +82,7 @@ def test_ports_of_every_protocol(protocol: str, ports: str, found: object) -> No
 def test_networks_are_written_in_one_way() -> None:
     assert to_rule(told(SourceCidrIp="203.0.113.7"), NONE).peers == ("203.0.113.7/32",)
     assert to_rule(told(SourceCidrIp="", Ipv6SourceCidrIp="2001:DB8::7"), NONE).peers == ("2001:db8::7/128",)
-    assert canonical("10.1.2.3/8") == "10.0.0.0/8"
+    assert network("10.1.2.3/8") == "10.0.0.0/8"
 
 
 def test_a_network_counts_before_a_group_and_a_group_before_nothing() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from costguard.providers.alibaba.core.products import PRODUCTS
 from costguard.providers.alibaba.core.session import RATES, region_of
-from costguard.providers.alibaba.iam.permissions import KNOWN_OPERATIONS, OPERATIONS, permission_for, policy_document
-from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
+from costguard.providers.alibaba.iam.permissions import KNOWN_OPERATIONS, OPERATIONS, permission_for
+from costguard.providers.alibaba.iam.policy_documents import policy_document
+from costguard.providers.kit.iam.permissions import ACTING, READING, SPENDING, Feature
 
 CHANGING = {"ecs:StopInstances", "ecs:StartInstances", "ecs:DeleteInstances", "ecs:CreateSnapshot"}
 

@@ -18,9 +18,19 @@ from costguard.domain.keys import (
     RotationSetting,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.aws.kms.answers import KeyAnswers, Rotations, asks_for, facts_of, key_named, state_of, to_key
-from costguard.providers.aws.kms.matrix import MATRIX, MOST_ON_DEMAND, rotatability
-from costguard.providers.kit.kms.matrix import IN_NO_ROW, MatrixRow, rotatability_of
+from costguard.providers.aws.kms.answers import (
+    MATRIX,
+    MOST_ON_DEMAND,
+    KeyAnswers,
+    Rotations,
+    asks_for,
+    facts_of,
+    key_named,
+    rotatability,
+    state_of,
+    to_key,
+)
+from costguard.providers.kit.kms.answers import IN_NO_ROW, MatrixRow, rotatability_of
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import botocore.session
 
 from costguard.providers.aws.core.session import family_of
-from costguard.providers.aws.iam.permissions import OPERATIONS, REACH, permission_for, policy_document
-from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.aws.iam.permissions import OPERATIONS, REACH, permission_for
+from costguard.providers.aws.iam.policy_documents import policy_document
+from costguard.providers.kit.iam.permissions import Feature, Purpose
 
 MENDS = {
     "ec2:ReleaseAddress",

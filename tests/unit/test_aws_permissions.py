@@ -7,9 +7,9 @@ import pytest
 
 from cloudstand.wire.authority import Authority, Wish
 from costguard.providers.aws.compute.instances import CONTROLLER_KEYS, CONTROLLER_VALUES, keeper_of
-from costguard.providers.aws.iam.permissions import OPERATIONS, REACH, permission_for, policy_document
-from costguard.providers.kit.iam.operations import ACTING, READING, Feature
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.aws.iam.permissions import OPERATIONS, REACH, permission_for
+from costguard.providers.aws.iam.policy_documents import policy_document
+from costguard.providers.kit.iam.permissions import ACTING, READING, Feature, Purpose
 
 CHANGING = {
     *("ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances"),

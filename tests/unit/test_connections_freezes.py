@@ -22,7 +22,7 @@ from costguard.ports import Target
 from costguard.providers.alibaba.iam.freeze import AlibabaFreeze
 from costguard.providers.aws.iam.freeze import AwsFreeze
 from costguard.providers.kit.iam.freeze import shard_of
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 from costguard.providers.tencent.iam.freeze import TencentFreeze
 from costguard.settings import load_settings
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, RotationMeans
-from costguard.providers.kit.kms.matrix import IN_NO_ROW, KeyFacts, MatrixRow, rotatability_of, tables
+from costguard.providers.kit.kms.answers import IN_NO_ROW, KeyFacts, MatrixRow, rotatability_of, tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
 BEGINS, ENDS = "<!-- matrices -->\n", "<!-- end of matrices -->\n"
@@ -27,7 +27,7 @@ KNOWN = {
 
 
 def matrices() -> dict[str, Sequence[MatrixRow]]:
-    modules = {name: f"costguard.providers.{provider}.kms.matrix" for provider, name in VENDORS.items()}
+    modules = {name: f"costguard.providers.{provider}.kms.answers" for provider, name in VENDORS.items()}
     return {
         name: importlib.import_module(module).MATRIX
         for name, module in modules.items()

@@ -13,7 +13,7 @@ from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.core.transport import WatchedGate
 from costguard.providers.aws.iam.preflight import AwsPreflight
 from costguard.providers.kit.core.gate import Gate
-from costguard.providers.kit.iam.operations import Feature, Operation
+from costguard.providers.kit.iam.permissions import Feature, Operation
 
 READ = Operation("cloud:Look", Feature.INVENTORY, ("cloud:Look",))
 CHANGE = Operation("cloud:Stop", Feature.STOP, ("cloud:Stop",), changes_something=True)

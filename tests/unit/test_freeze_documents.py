@@ -13,13 +13,13 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
-from costguard.providers.alibaba.iam import freeze_policy as alibaba
+from costguard.providers.alibaba.iam import freeze as alibaba
 from costguard.providers.alibaba.iam.permissions import REACH as ALIBABA
 from costguard.providers.aws.compute.instance_types import names_accelerator
-from costguard.providers.aws.iam import freeze_policy as aws
+from costguard.providers.aws.iam import freeze as aws
 from costguard.providers.aws.iam.permissions import REACH as AWS
-from costguard.providers.kit.iam.purposes import Purpose
-from costguard.providers.tencent.iam import freeze_policy as tencent
+from costguard.providers.kit.iam.permissions import Purpose
+from costguard.providers.tencent.iam import freeze as tencent
 from costguard.providers.tencent.iam.permissions import REACH as TENCENT
 from costguard.report.words.sentences import Language, phrase
 

@@ -12,9 +12,9 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import Remediation, RemediationKind
-from costguard.providers.alibaba.kms import matrix as alibaba
-from costguard.providers.aws.kms import matrix as aws
-from costguard.providers.tencent.kms import matrix as tencent
+from costguard.providers.alibaba.kms import answers as alibaba
+from costguard.providers.aws.kms import answers as aws
+from costguard.providers.tencent.kms import answers as tencent
 from costguard.report.keys.costs import rotation_cost_words, told_cost_words
 from costguard.report.notices.remediations import RemediationFacts, RemediationWord, remediation_notice
 from costguard.report.words.sentences import Language

@@ -16,8 +16,11 @@ from costguard.domain.network import (
     Permission,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.tencent.network.addresses import Binding, binding, to_address, with_public
+from costguard.providers.kit.network.reading import network
 from costguard.providers.tencent.network.answers import (
+    Binding,
+    binding,
+    to_address,
     to_flow_log,
     to_forward,
     to_interface,
@@ -25,13 +28,13 @@ from costguard.providers.tencent.network.answers import (
     to_route_table,
     to_subnet,
     to_vpc,
+    with_public,
 )
 from costguard.providers.tencent.network.rules import (
     UNTOLD_PEER,
     Templates,
     entry_rules,
     group_rules,
-    network,
     networks_of,
     policy_of,
     ports_of,

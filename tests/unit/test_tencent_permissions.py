@@ -6,15 +6,11 @@ import pytest
 
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.kit.core.signing import no_clock
-from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
+from costguard.providers.kit.iam.permissions import ACTING, READING, SPENDING, Feature
 from costguard.providers.tencent.core.products import GLOBAL, PAGES, VERSIONS
 from costguard.providers.tencent.core.session import RATES, TencentSession
-from costguard.providers.tencent.iam.permissions import (
-    KNOWN_OPERATIONS,
-    OPERATIONS,
-    permission_for,
-    policy_document,
-)
+from costguard.providers.tencent.iam.permissions import KNOWN_OPERATIONS, OPERATIONS, permission_for
+from costguard.providers.tencent.iam.policy_documents import policy_document
 
 CHANGES = {"cvm:StopInstances", "cvm:StartInstances", "cvm:TerminateInstances", "cbs:CreateSnapshot"}
 

@@ -16,11 +16,11 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, RefusedError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyOrigin, Rotatability, RotationSetting
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.alibaba.kms import matrix as alibaba
-from costguard.providers.aws.kms import matrix as aws
-from costguard.providers.kit.kms.matrix import KeyFacts
-from costguard.providers.kit.kms.successor import CANARY, Sealed, moved, require_creatable, successor_tags
-from costguard.providers.tencent.kms import matrix as tencent
+from costguard.providers.alibaba.kms import answers as alibaba
+from costguard.providers.aws.kms import answers as aws
+from costguard.providers.kit.kms.answers import KeyFacts
+from costguard.providers.kit.kms.rotation import CANARY, Sealed, moved, require_creatable, successor_tags
+from costguard.providers.tencent.kms import answers as tencent
 
 _PAIRS = ("RSA", "EC_", "ECC_", "SM2", "ML_", "ASYMMETRIC")
 """How the vendors' words for pairs of keys begin."""

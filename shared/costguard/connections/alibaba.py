@@ -26,7 +26,7 @@ from costguard.providers.alibaba.billing.prices import AlibabaPrices
 from costguard.providers.alibaba.compute.metrics import AlibabaSignals
 from costguard.providers.alibaba.compute.source import AlibabaInventory
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 
 def connect(wiring: Wiring) -> CloudPorts:
@@ -79,7 +79,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         return AlibabaNetwork(session, now=wiring.now)
 
     def rotating() -> KeyRotator:
-        from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
+        from costguard.providers.alibaba.kms.rotation import AlibabaKeyRotator
 
         twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)
@@ -118,7 +118,7 @@ def connect(wiring: Wiring) -> CloudPorts:
 
 
 def _succeeding(wiring: Wiring, session: AlibabaSession) -> KeySuccessor:
-    from costguard.providers.alibaba.kms.successor import AlibabaKeySuccessor
+    from costguard.providers.alibaba.kms.rotation import AlibabaKeySuccessor
 
     twin = session.only_for(Purpose.SUCCEED)
     wiring.close_later(twin.close)

@@ -24,7 +24,7 @@ from costguard.providers.aws.billing.prices import AwsPrices
 from costguard.providers.aws.compute.metrics import AwsSignals
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import AwsSession
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 
 def connect(wiring: Wiring) -> CloudPorts:
@@ -74,14 +74,14 @@ def connect(wiring: Wiring) -> CloudPorts:
         return AwsNetwork(session)
 
     def rotating() -> KeyRotator:
-        from costguard.providers.aws.kms.rotator import AwsKeyRotator
+        from costguard.providers.aws.kms.rotation import AwsKeyRotator
 
         twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)
         return AwsKeyRotator(twin)
 
     def succeeding() -> KeySuccessor:
-        from costguard.providers.aws.kms.successor import AwsKeySuccessor
+        from costguard.providers.aws.kms.rotation import AwsKeySuccessor
 
         twin = session.only_for(Purpose.SUCCEED)
         wiring.close_later(twin.close)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from costguard.domain.refs import provider_of
 from costguard.ports import Notifier
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 
 if TYPE_CHECKING:
     from costguard.adapters.notifiers.email import MailCarrier

@@ -20,7 +20,7 @@ from costguard.ports import (
     Preflight,
     SpendSource,
 )
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Purpose
 from costguard.providers.tencent.billing.prices import TencentPrices
 from costguard.providers.tencent.compute.metric_calls import pages_for
 from costguard.providers.tencent.compute.metrics import TencentSignals
@@ -77,7 +77,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         return TencentAuditLog(session, now=wiring.now)
 
     def rotating() -> KeyRotator:
-        from costguard.providers.tencent.kms.rotator import TencentKeyRotator
+        from costguard.providers.tencent.kms.rotation import TencentKeyRotator
 
         twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)

@@ -105,7 +105,7 @@ def freeze_role(
 
 
 class _Documents(Protocol):
-    """A provider's `freeze_policy.py`."""
+    """A provider's `freeze.py`."""
 
     LIMITS: tuple[str, ...]
 
@@ -117,15 +117,15 @@ class _Documents(Protocol):
 def _documents(cloud: str) -> _Documents:
     provider = provider_of(cloud)
     if provider == "aws":
-        from costguard.providers.aws.iam import freeze_policy as aws
+        from costguard.providers.aws.iam import freeze as aws
 
         return aws
     if provider == "alibaba":
-        from costguard.providers.alibaba.iam import freeze_policy as alibaba
+        from costguard.providers.alibaba.iam import freeze as alibaba
 
         return alibaba
     if provider == "tencent":
-        from costguard.providers.tencent.iam import freeze_policy as tencent
+        from costguard.providers.tencent.iam import freeze as tencent
 
         return tencent
     message = f"{cloud} has no launch freezes"

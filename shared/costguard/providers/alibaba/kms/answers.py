@@ -1,18 +1,113 @@
-"""From what DescribeKey says to an `EncryptionKey`: pure, apart from any request."""
+"""What the KMS of Alibaba Cloud says of keys, in neutral words, and what it allows for each kind of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationSetting
+from costguard.domain.keys import (
+    CostKind,
+    EncryptionKey,
+    KeyManager,
+    KeyOrigin,
+    KeyState,
+    KeyUsage,
+    Rotatability,
+    RotationCost,
+    RotationMeans,
+    RotationSetting,
+)
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.alibaba.core.fields import needed_time, time_of
-from costguard.providers.alibaba.kms.matrix import rotatability
 from costguard.providers.kit.core.fields import Fields, named, text
-from costguard.providers.kit.kms.matrix import IN_NO_ROW, KeyFacts
+from costguard.providers.kit.kms.answers import KeyFacts, MatrixRow, by_successor, no_means, rotatability_of, unread_key
+
+ADD_ON_DAYS = 365
+"""The one period of keys outside of a KMS instance. API: KMS user guide, "Configure key rotation"."""
+
+SHORTEST_DAYS, LONGEST_DAYS = 7, 365
+"""Of keys in a software instance; older documents, and the SDK's own text, say up to 730.
+
+API: KMS UpdateRotationPolicy, RotationInterval.
+"""
+
+_GUIDE = 'KMS user guide, "Configure key rotation"'
+_OLD_BILLING = 'KMS documents, "Billing of KMS 1.0"'
+_FREE = RotationCost(CostKind.NOTHING, source=_OLD_BILLING, as_of="2025-09-17")
+_NEW_KEY = RotationCost(CostKind.NEW_KEY, source=_OLD_BILLING, as_of="2025-09-17")
+_OF_QUOTA = RotationCost(CostKind.QUOTA, source="KMS API, UpdateRotationPolicy", as_of="2023-09-04")
+_ADD_ON = RotationCost(CostKind.ADD_ON, source=_GUIDE)
+_CATCHES_UP = "a period counts from the last rotation: where that is longer ago, the key rotates at once"
+
+
+def _is_symmetric(key: KeyFacts) -> bool:
+    return key.symmetric and key.usage is KeyUsage.ENCRYPT and key.origin is KeyOrigin.CLOUD
+
+
+MATRIX: tuple[MatrixRow, ...] = (
+    no_means(
+        "of a cloud service (`acs/…`)",
+        lambda key: key.manager is KeyManager.CLOUD,
+        "cannot be rotated by anybody: let the service use a key of yours where policy asks for rotation",
+        _GUIDE,
+        _FREE,
+    ),
+    by_successor(
+        "imported material (`EXTERNAL`)",
+        lambda key: key.origin is KeyOrigin.IMPORTED,
+        "never by itself or on demand",
+        _GUIDE,
+        _NEW_KEY,
+    ),
+    by_successor(
+        "asymmetric (`RSA_…`, `EC_…`)",
+        lambda key: not key.symmetric,
+        "never by itself; on demand by old documents only; users of the public key need the new one",
+        f"{_GUIDE}; CreateKeyVersion",
+        _NEW_KEY,
+    ),
+    by_successor(
+        "in a hardware instance",
+        lambda key: key.in_instance and key.in_hardware,
+        "never by itself or on demand",
+        _GUIDE,
+        _OF_QUOTA,
+    ),
+    MatrixRow(
+        "symmetric, in a software instance",
+        lambda key: key.in_instance and _is_symmetric(key),
+        Rotatability(
+            frozenset(RotationMeans),
+            shortest_days=SHORTEST_DAYS,
+            longest_days=LONGEST_DAYS,
+            note=f"each version takes one of the instance's quota of keys; {_CATCHES_UP}",
+            source="UpdateRotationPolicy; CreateKeyVersion; UpdateAlias",
+            succeeds=True,
+            cost=_OF_QUOTA,
+        ),
+    ),
+    MatrixRow(
+        "symmetric, outside of an instance (default key)",
+        lambda key: not key.in_instance and _is_symmetric(key),
+        Rotatability(
+            frozenset({RotationMeans.AUTOMATIC, RotationMeans.SUCCESSOR}),
+            shortest_days=ADD_ON_DAYS,
+            longest_days=ADD_ON_DAYS,
+            note=f"only with the paid rotation add-on; a key of a software instance can do it sooner; {_CATCHES_UP}",
+            source=_GUIDE,
+            cost=_ADD_ON,
+        ),
+    ),
+)
+"""First that holds, first served. Whether the add-on is bought no API tells: without it setting a period is refused."""
+
+
+def rotatability(facts: KeyFacts) -> Rotatability:
+    """What Alibaba Cloud allows for such a key."""
+    return rotatability_of(MATRIX, facts)
+
 
 _STATES = {
     "Enabled": KeyState.ENABLED,
@@ -40,7 +135,7 @@ class RunContext:
 
     aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    used_by: Mapping[str, Sequence[ResourceRef]] = field(default_factory=dict)
+    used_by: Mapping[str, Iterable[ResourceRef]] = field(default_factory=dict)
 
 
 def to_key(shard: Shard, metadata: Fields, around: RunContext) -> EncryptionKey:
@@ -73,23 +168,15 @@ def to_key(shard: Shard, metadata: Fields, around: RunContext) -> EncryptionKey:
     )
 
 
-def unread_key(shard: Shard, native_id: str, around: RunContext) -> EncryptionKey:
-    """One that is listed and could not be described: all that is unread is unknown, and nothing is allowed of it."""
+def only_listed(shard: Shard, native_id: str, around: RunContext) -> EncryptionKey:
+    """One that could not be described."""
     aliases = _aliases(native_id, around)
-    is_of_a_service = _is_of_a_service({}, aliases)
-    return EncryptionKey(
-        ref=ResourceRef(shard.cloud, shard.account, shard.region, "key", native_id),
-        spec="",
-        usage=KeyUsage.UNKNOWN,
-        origin=KeyOrigin.UNKNOWN,
-        state=KeyState.UNKNOWN,
-        manager=KeyManager.CLOUD if is_of_a_service else KeyManager.CUSTOMER,
-        rotation=RotationSetting(automatic=None),
-        rotatability=IN_NO_ROW,
-        aliases=aliases,
-        is_default=is_of_a_service,
+    return unread_key(
+        ResourceRef(shard.cloud, shard.account, shard.region, "key", native_id),
+        aliases,
+        around.used_by.get(native_id, ()),
+        of_cloud=_is_of_a_service({}, aliases),
         tags=around.tags.get(native_id, {}),
-        used_by=tuple(around.used_by.get(native_id, ())),
     )
 
 
@@ -143,6 +230,5 @@ def _days(interval: str) -> int | None:
         return None
     match = _INTERVAL.fullmatch(interval)
     if match is None or not int(match[1]):
-        message = "RotationInterval is no period"
-        raise ValueError(message)
+        raise ValueError("RotationInterval is no period")
     return -(-int(match[1]) * _SECONDS[match[2]] // _SECONDS["d"])

@@ -6,7 +6,7 @@ who may not list with an error, not with an empty list; ECS may answer with an e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -17,13 +17,13 @@ from costguard.domain.errors import (
 )
 from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession, moved, numbered_pages, prove_permitted
-from costguard.providers.alibaba.kms.answers import RunContext, to_key, unread_key
-from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
-from costguard.providers.kit.core.gaps import DEADLINE, named_gaps
+from costguard.providers.alibaba.kms.answers import RunContext, only_listed, to_key
+from costguard.providers.kit.core.fields import as_documented, named, part, text
+from costguard.providers.kit.core.gaps import DEADLINE, Gaps, named_gaps
+from costguard.providers.kit.kms.answers import Users, add_tags, add_users
 
 _PAGE = 100
 _TAGGED_TOGETHER = 50  # the most ids that ListTagResources takes
@@ -55,7 +55,7 @@ class AlibabaKeys:
         DescribeAccountKmsStatus tells an account that never opened KMS; where nothing answers, DescribeRegions at
         home tells a region that has none.
         """
-        gaps: list[Gap] = []
+        gaps = Gaps(shard, errors.gap)
         listed: list[str] = []
         pages = 0
         try:
@@ -67,18 +67,18 @@ class AlibabaKeys:
                 if self._has_no_service(shard, err):
                     return KeyInventory(shard, ())
                 raise
-            gaps.append(errors.gap(shard, "inventory", err))
+            gaps.add("inventory", err)
         if not listed:
             return KeyInventory(shard, ())
         try:
             aliases = self._aliases(shard)
         except ProviderError as err:
             return KeyInventory(shard, (), (*gaps, errors.gap(shard, "inventory", err)))
-        around = RunContext(aliases, self._tags(shard, listed, gaps), self._users(shard, listed, gaps))
+        around = RunContext(aliases, self._tags(listed, gaps), self._users(listed, gaps))
         looks = [_Look(self._session, shard, native_id) for native_id in listed]
         keys = tuple(key for look in looks for key in [look.key(around)] if key is not None)
         if len(keys) < len(listed) and pages > 1:
-            gaps.append(errors.gap(shard, "inventory", moved(_LIST, len(keys))))
+            gaps.add("inventory", moved(_LIST, len(keys)))
         failures = ((shard, look.native_id, look.failure) for look in looks if look.failure)
         gaps += named_gaps("details", failures, f"{len(listed)} keys", errors.gap)
         return KeyInventory(shard, keys, tuple(gaps))
@@ -92,8 +92,8 @@ class AlibabaKeys:
             ProviderError: a part of it could not be read.
         """
         shard, ids = ref.shard, [ref.native_id]
-        gaps: list[Gap] = []
-        around = RunContext(self._aliases(shard), self._tags(shard, ids, gaps), {})
+        gaps = Gaps(shard, errors.gap)
+        around = RunContext(self._aliases(shard), self._tags(ids, gaps), {})
         closer = _Look(self._session, shard, ref.native_id)
         key = closer.key(around)
         if closer.failure is not None:
@@ -110,40 +110,27 @@ class AlibabaKeys:
                     found.setdefault(named(item, "KeyId"), []).append(alias)
         return found
 
-    def _tags(self, shard: Shard, ids: Sequence[str], gaps: list[Gap]) -> Mapping[str, Mapping[str, str]]:
+    def _tags(self, ids: Sequence[str], gaps: Gaps) -> Mapping[str, Mapping[str, str]]:
         """Tags by key; without them nobody knows which key is protected, so the shard is then incomplete."""
         found: dict[str, dict[str, str]] = {native_id: {} for native_id in ids}
-        try:
+        with gaps.part("inventory"):
             for start in range(0, len(ids), _TAGGED_TOGETHER):
-                batch = ids[start : start + _TAGGED_TOGETHER]
-                for page in self._session.pages(
-                    shard, "kms", "ListTagResources", "TagResources.TagResource", ResourceType="key", ResourceId=batch
-                ):
+                asked = {"ResourceType": "key", "ResourceId": ids[start : start + _TAGGED_TOGETHER]}
+                pages = self._session.pages(gaps.shard, "kms", "ListTagResources", "TagResources.TagResource", **asked)
+                for page in pages:
                     with as_documented(_TAGS):
-                        _keep_tags(found, page)
-        except ProviderError as err:
-            gaps.append(errors.gap(shard, "inventory", err))
+                        add_tags(found, page)
         return found
 
-    def _users(self, shard: Shard, ids: Sequence[str], gaps: list[Gap]) -> Mapping[str, Sequence[ResourceRef]]:
+    def _users(self, ids: Sequence[str], gaps: Gaps) -> Users:
         """The disks that name one of the keys."""
-        found: dict[str, dict[ResourceRef, None]] = {native_id: {} for native_id in ids}
-        seen = 0
-        try:
-            for page in self._encrypted(shard) if ids else ():
-                seen += len(page)
-                with as_documented(_DISKS):
-                    for disk in page:
-                        ref = ResourceRef(shard.cloud, shard.account, shard.region, "volume", named(disk, "DiskId"))
-                        found.get(text(disk, "KMSKeyId"), {})[ref] = None
-            if ids and not seen:
-                prove_permitted(self._session, shard, "ecs", "DescribeDisks")
-        except ProviderError as err:
-            gaps.append(errors.gap(shard, "details", err))
-        return {native_id: tuple(refs) for native_id, refs in found.items()}
-
-    def _encrypted(self, shard: Shard) -> Iterator[list[Fields]]:
-        return self._session.pages(shard, "ecs", "DescribeDisks", "Disks.Disk", Encrypted=True, MaxResults=_DISKS_PAGE)
+        found: Users = {native_id: {} for native_id in ids}
+        asked = {"Encrypted": True, "MaxResults": _DISKS_PAGE}
+        with gaps.part("details"):
+            pages = self._session.pages(gaps.shard, "ecs", "DescribeDisks", "Disks.Disk", **asked)
+            if not add_users(found, gaps.shard, pages, _DISKS, "DiskId", lambda disk: text(disk, "KMSKeyId")):
+                prove_permitted(self._session, gaps.shard, "ecs", "DescribeDisks")
+        return found
 
     def _has_no_service(self, shard: Shard, failure: ProviderError) -> bool:
         """Whether the list failed because there is no KMS there, in the vendor's own words; otherwise it failed."""
@@ -178,20 +165,10 @@ class _Look:
             with as_documented(_DESCRIBE):
                 metadata = part(answer, "KeyMetadata")
                 if named(metadata, "KeyId") != self.native_id:
-                    message = "it describes another key"
-                    raise ValueError(message)
+                    raise ValueError("it describes another key")
                 return to_key(self._shard, metadata, around)
         except NotFoundError:
             return None
         except ProviderError as err:
             self.failure = err
-        return unread_key(self._shard, self.native_id, around)
-
-
-def _keep_tags(found: Mapping[str, dict[str, str]], page: Sequence[Fields]) -> None:
-    for tag in page:
-        of_key, name = found.get(named(tag, "ResourceId")), named(tag, "TagKey")
-        if of_key is None or name in of_key:
-            message = "a tag of something else, or twice"
-            raise ValueError(message)
-        of_key[name] = text(tag, "TagValue")
+        return only_listed(self._shard, self.native_id, around)

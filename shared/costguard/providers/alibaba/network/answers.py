@@ -5,7 +5,7 @@ Tags are `Key` and `Value` here, and `TagKey` and `TagValue` of NAT gateways, as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from costguard.domain.network import (
     AccessList,
@@ -23,10 +23,11 @@ from costguard.domain.network import (
     Subnet,
     Vpc,
 )
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of, time_of
-from costguard.providers.alibaba.network.rules import canonical, to_entry, to_range
+from costguard.providers.alibaba.network.rules import to_entry, to_range
 from costguard.providers.kit.core.fields import Fields, flag, named, part, text, whole
+from costguard.providers.kit.network.reading import network, networks, ref_of, ref_to
 
 _HOPS = {
     "local": Hop.LOCAL,
@@ -69,11 +70,6 @@ _JOINED = frozenset({"Activated", "Updating"})
 _ANY_PORT = "any"
 
 
-def ref_of(shard: Shard, kind: str, native_id: str) -> ResourceRef:
-    """Something of this shard."""
-    return ResourceRef(shard.cloud, shard.account, shard.region, kind, native_id)
-
-
 def texts_in(fields: Fields, result_key: str, operation: str) -> list[str]:
     """As `items_in`, where each item must be a text.
 
@@ -105,7 +101,7 @@ def to_vpc(shard: Shard, told: Fields, gated: Iterable[str]) -> Vpc:
     six = [text(told, "Ipv6CidrBlock"), *(text(block, "Ipv6CidrBlock") for block in blocks)]
     return Vpc(
         ref_of(shard, "vpc", native_id),
-        _networks([named(told, "CidrBlock"), *further, *six]),
+        networks([named(told, "CidrBlock"), *further, *six]),
         name=text(told, "VpcName"),
         is_default=flag(told, "IsDefault"),
         needs_gateway=native_id in gated,
@@ -120,9 +116,9 @@ def to_subnet(shard: Shard, told: Fields) -> Subnet:
     return Subnet(
         ref_of(shard, "subnet", named(told, "VSwitchId")),
         ref_of(shard, "vpc", named(told, "VpcId")),
-        _networks([named(told, "CidrBlock"), text(told, "Ipv6CidrBlock")]),
-        ref_of(shard, "route_table", table) if table else None,
-        ref_of(shard, "access_list", access_list) if access_list else None,
+        networks([named(told, "CidrBlock"), text(told, "Ipv6CidrBlock")]),
+        ref_to(shard, "route_table", table),
+        ref_to(shard, "access_list", access_list),
         name=text(told, "VSwitchName"),
         is_default=flag(told, "IsDefault"),
         tags=named_tags(told, "vpc:DescribeVSwitches"),
@@ -141,7 +137,7 @@ def to_route_table(shard: Shard, told: Fields, routes: Iterable[Route]) -> Route
 
 def to_routes(told: Fields) -> list[Route]:
     """One entry: a route for each next hop."""
-    destination = canonical(named(told, "DestinationCidrBlock"))
+    destination = network(named(told, "DestinationCidrBlock"))
     active = text(told, "Status") != "Pending"
     hops = structures_in(told, "NextHops.NextHop", "vpc:DescribeRouteEntryList")
     if not hops:  # of what is within the VPC, and of the vendor's own services
@@ -196,7 +192,7 @@ def to_address(shard: Shard, told: Fields) -> PublicAddress:
         ref_of(shard, "address", named(told, "AllocationId")),
         named(told, "IpAddress"),
         _ADDRESS_STATES.get(named(told, "Status"), AddressState.UNKNOWN),
-        ref_of(shard, kind, bound) if bound else None,
+        ref_to(shard, kind, bound),
         name=text(told, "Name"),
         allocated_at=time_of(told, "AllocationTime"),
         is_prepaid=text(told, "ChargeType") == "PrePaid",
@@ -267,7 +263,7 @@ def to_peering(shard: Shard, told: Fields) -> Peering:
         far[0],
         far[1],
         named(far[2], "VpcId"),
-        _networks([*_plain_list(far[2], "Ipv4Cidrs"), *_plain_list(far[2], "Ipv6Cidrs")]),
+        networks([*_plain_list(far[2], "Ipv4Cidrs"), *_plain_list(far[2], "Ipv6Cidrs")]),
         active=named(told, "Status") in _JOINED,
         tags=_plain_tags(told),
     )
@@ -285,8 +281,7 @@ def _plain_list(fields: Fields, key: str) -> list[str]:
 def _plain_tags(told: Fields) -> dict[str, str]:
     found = told.get("Tags") or []
     if not isinstance(found, list):
-        message = "Tags is no list"
-        raise TypeError(message)
+        raise TypeError("Tags is no list")
     return {named(tag, "Key"): text(tag, "Value") for tag in found}
 
 
@@ -297,10 +292,6 @@ def _number(fields: Fields, key: str) -> str:
         message = f"{key} is no account number"
         raise TypeError(message)
     return str(found)
-
-
-def _networks(told: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(canonical(each) for each in told if each))
 
 
 def gated_vpcs(gateways: Iterable[Fields]) -> frozenset[str]:

@@ -5,23 +5,27 @@ Nothing lists the rules of several groups, so only groups are asked about that h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from costguard.domain.errors import ProviderError
 from costguard.domain.network import RuleOrder, SecurityGroup
 from costguard.domain.refs import Shard
-from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of
 from costguard.providers.alibaba.core.session import AlibabaSession, next_token, prove_permitted
-from costguard.providers.alibaba.network.answers import ref_of
-from costguard.providers.alibaba.network.rules import Ports, RuleLists, canonical, lists_named, to_range, to_rule
+from costguard.providers.alibaba.network.rules import Ports, RuleLists, lists_named, to_range, to_rule
 from costguard.providers.kit.core.calls import by_token
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, flag, named, text
-from costguard.providers.kit.core.gaps import named_gaps
+from costguard.providers.kit.core.gaps import Gaps, named_gaps
+from costguard.providers.kit.network.reading import (
+    asked_of_each,
+    named_by_rules,
+    network,
+    ref_of,
+    ref_to,
+    with_references,
+)
 
 PART = "groups"
 RULES_API = "ecs:DescribeSecurityGroupAttribute"
@@ -29,7 +33,6 @@ _LIST = "ecs:DescribeSecurityGroups"
 _REFERENCES = "ecs:DescribeSecurityGroupReferences"
 _PREFIXES, _PORTS = "ecs:DescribePrefixListAttributes", "ecs:DescribePortRangeListEntries"
 _PAGE, _RULES_PAGE, _REFERRED_TOGETHER = 100, 1000, 10
-_IN_FLIGHT = 8
 _ADVANCED = "enterprise"
 
 
@@ -41,17 +44,7 @@ class GroupRules:
     peers_may_talk: bool
 
 
-@dataclass(slots=True)
-class _Found:
-    """What came of asking about each of several things: an answer, or why there is none."""
-
-    answers: dict[str, Any] = field(default_factory=dict)
-    failures: dict[str, ProviderError] = field(default_factory=dict)
-
-
-def read_groups(
-    session: AlibabaSession, shard: Shard, used: Collection[str] | None
-) -> tuple[tuple[SecurityGroup, ...], list[Gap]]:
+def read_groups(session: AlibabaSession, gaps: Gaps, used: Collection[str] | None) -> tuple[SecurityGroup, ...]:
     """Every security group; `used` are those around an interface, None where interfaces could not all be read.
 
     A group whose rules could not be read is left out, and is a gap that names it: without rules it would look closed.
@@ -59,23 +52,26 @@ def read_groups(
     Raises:
         ProviderError: not listed.
     """
+    shard = gaps.shard
     listed = list_groups(session, shard)
     wanted = [
         native_id for native_id, told in listed.items() if _holds_rules(told) or used is None or native_id in used
     ]
-    rules = _each(wanted, lambda native_id: read_rules(session, shard, native_id))
+    rules = asked_of_each(wanted, lambda native_id: read_rules(session, shard, native_id))
     failures = ((shard, native_id, err) for native_id, err in rules.failures.items())
-    gaps = list(named_gaps(PART, failures, f"{len(listed)} groups", errors.gap))
+    found = list(named_gaps(PART, failures, f"{len(listed)} groups", errors.gap))
     lists = read_lists(session, shard, (told for each in rules.answers.values() for told in each.permissions))
     kept = {native_id: told for native_id, told in listed.items() if native_id not in rules.failures}
     groups: list[SecurityGroup] = []
     with as_documented(RULES_API):
         for native_id, told in kept.items():
             groups.append(_to_group(shard, told, rules.answers.get(native_id), lists, used))
-    named_by = _named_by(groups)
+    gaps += found  # where nothing above failed: then the part is one gap
+    named_by = named_by_rules(groups)
     idle = [group.ref.native_id for group in groups if not group.in_use and group.ref.native_id not in named_by]
-    gaps += _ask_references(session, shard, idle, named_by)
-    return tuple(_with_references(group, named_by) for group in groups), gaps
+    with gaps.part(PART):
+        _ask_references(session, shard, idle, named_by)
+    return tuple(with_references(groups, {name: sorted(by) for name, by in named_by.items()}))
 
 
 def list_groups(session: AlibabaSession, shard: Shard) -> dict[str, Fields]:
@@ -112,8 +108,7 @@ def read_rules(session: AlibabaSession, shard: Shard, native_id: str) -> GroupRu
         )
         with as_documented(RULES_API):
             if named(answer, "SecurityGroupId") != native_id:
-                message = "it describes another group"
-                raise ValueError(message)
+                raise ValueError("it describes another group")
             policies.append(text(answer, "InnerAccessPolicy"))
         return answer
 
@@ -121,8 +116,7 @@ def read_rules(session: AlibabaSession, shard: Shard, native_id: str) -> GroupRu
     permissions = [told for page in pages for told in page]
     with as_documented(RULES_API):
         if not all(isinstance(told, Mapping) for told in permissions):
-            message = "Permissions is no list of structures"
-            raise TypeError(message)
+            raise TypeError("Permissions is no list of structures")
     return GroupRules(tuple(permissions), policies[0].lower() == "accept")
 
 
@@ -138,7 +132,7 @@ def read_lists(session: AlibabaSession, shard: Shard, permissions: Iterable[Fiel
     def networks_in(native_id: str) -> tuple[str, ...]:
         answer = session.call(shard, "ecs", "DescribePrefixListAttributes", PrefixListId=native_id)
         with as_documented(_PREFIXES):
-            return tuple(canonical(named(each, "Cidr")) for each in structures_in(answer, "Entries.Entry", _PREFIXES))
+            return tuple(network(named(each, "Cidr")) for each in structures_in(answer, "Entries.Entry", _PREFIXES))
 
     def ports_in(native_id: str) -> Ports:
         answer = session.call(shard, "ecs", "DescribePortRangeListEntries", PortRangeListId=native_id)
@@ -146,29 +140,9 @@ def read_lists(session: AlibabaSession, shard: Shard, permissions: Iterable[Fiel
             return tuple(to_range(named(each, "PortRange")) for each in structures_in(answer, "Entries", _PORTS))
 
     return RuleLists(
-        networks=_each(sorted(prefix_lists), networks_in).answers, ports=_each(sorted(port_lists), ports_in).answers
+        networks=asked_of_each(sorted(prefix_lists), networks_in).answers,
+        ports=asked_of_each(sorted(port_lists), ports_in).answers,
     )
-
-
-def _each(names: Sequence[str], ask: Callable[[str], Any]) -> _Found:
-    """Ask about each, some at a time."""
-
-    def one(name: str) -> tuple[str, Any, ProviderError | None]:
-        try:
-            return name, ask(name), None
-        except ProviderError as err:
-            return name, None, err
-
-    found = _Found()
-    if not names:
-        return found
-    with ThreadPoolExecutor(min(_IN_FLIGHT, len(names)), thread_name_prefix="networks") as pool:
-        for name, answer, failure in pool.map(one, names):
-            if failure is None:
-                found.answers[name] = answer
-            else:
-                found.failures[name] = failure
-    return found
 
 
 def _holds_rules(told: Fields) -> bool:
@@ -183,7 +157,7 @@ def _to_group(
     native_id, vpc = named(told, "SecurityGroupId"), text(told, "VpcId")
     return SecurityGroup(
         ref_of(shard, "security_group", native_id),
-        ref_of(shard, "vpc", vpc) if vpc else None,
+        ref_to(shard, "vpc", vpc),
         RuleOrder.PRIORITY,
         tuple(to_rule(each, lists) for each in rules.permissions) if rules else (),
         name=text(told, "SecurityGroupName"),
@@ -195,37 +169,15 @@ def _to_group(
     )
 
 
-def _named_by(groups: Iterable[SecurityGroup]) -> dict[str, set[str]]:
-    """By group, those whose rules name it."""
-    found: dict[str, set[str]] = {}
-    for group in groups:
-        for rule in group.rules:
-            for peer in rule.peer_groups:
-                found.setdefault(peer, set()).add(group.ref.native_id)
-    return found
-
-
 def _ask_references(
-    session: AlibabaSession, shard: Shard, idle: Sequence[str], named_by: dict[str, set[str]]
-) -> list[Gap]:
+    session: AlibabaSession, shard: Shard, idle: Sequence[str], named_by: dict[str, dict[str, None]]
+) -> None:
     """Whether groups of other accounts name one that nothing here is in or names."""
-    try:
-        for start in range(0, len(idle), _REFERRED_TOGETHER):
-            answer = session.call(
-                shard,
-                "ecs",
-                "DescribeSecurityGroupReferences",
-                SecurityGroupId=list(idle[start : start + _REFERRED_TOGETHER]),
-            )
-            with as_documented(_REFERENCES):
-                for told in structures_in(answer, "SecurityGroupReferences.SecurityGroupReference", _REFERENCES):
-                    listed = "ReferencingSecurityGroups.ReferencingSecurityGroup"
-                    names = {named(each, "SecurityGroupId") for each in structures_in(told, listed, _REFERENCES)}
-                    named_by.setdefault(named(told, "SecurityGroupId"), set()).update(names)
-    except ProviderError as err:
-        return [errors.gap(shard, PART, err)]
-    return []
-
-
-def _with_references(group: SecurityGroup, named_by: Mapping[str, set[str]]) -> SecurityGroup:
-    return replace(group, referenced_by=tuple(sorted(named_by.get(group.ref.native_id, ()))))
+    for start in range(0, len(idle), _REFERRED_TOGETHER):
+        batch = list(idle[start : start + _REFERRED_TOGETHER])
+        answer = session.call(shard, "ecs", "DescribeSecurityGroupReferences", SecurityGroupId=batch)
+        with as_documented(_REFERENCES):
+            for told in structures_in(answer, "SecurityGroupReferences.SecurityGroupReference", _REFERENCES):
+                listed = "ReferencingSecurityGroups.ReferencingSecurityGroup"
+                names = (named(each, "SecurityGroupId") for each in structures_in(told, listed, _REFERENCES))
+                named_by.setdefault(named(told, "SecurityGroupId"), {}).update(dict.fromkeys(names))

@@ -19,7 +19,15 @@ from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.groups import RULES_API, read_rules
 from costguard.providers.alibaba.network.rules import RuleLists, direction_of, to_permission, to_rule
 from costguard.providers.kit.core.fields import Fields, as_documented, text
-from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
+from costguard.providers.kit.network.remediation import (
+    RuleRemediator,
+    gone,
+    imaged,
+    listed,
+    refusal,
+    require,
+    require_unmoved,
+)
 
 _ADD, _TAKE = "ecs:AuthorizeSecurityGroup", "ecs:RevokeSecurityGroup"
 _MOST = 100  # rules of a call
@@ -32,11 +40,8 @@ _LOST = {
 }
 
 
-class RuleRemediator:
-    """One rule at a time."""
-
-    def __init__(self, session: AlibabaSession) -> None:
-        self._session = session
+class AlibabaRuleRemediator(RuleRemediator[AlibabaSession]):
+    """For one site of Alibaba Cloud."""
 
     def revoke(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take the rule away.
@@ -47,10 +52,7 @@ class RuleRemediator:
         return self._take(mend, [rule.rule_id])
 
     def narrow(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
-        """Rules for the narrower networks first, then away with the wide one; the receipt names the new rules.
-
-        Raises:
-            OutcomeUnknownError: also where the new rules are there, and the wide one still is too.
+        """As of `RuleRemediator`; the receipt names the new rules.
 
         API: ECS AuthorizeSecurityGroup, whose answer names no rule, so that they are read; RevokeSecurityGroup.
         """
@@ -62,11 +64,7 @@ class RuleRemediator:
         return self._then_take(mend, made, [rule.rule_id], "the wide one stands")
 
     def restore(self, mend: Remediation) -> Receipt:
-        """The rule of the before-image again, then away with those that stand in its place.
-
-        Raises:
-            OutcomeUnknownError: also where the old rule is there again, and those in its place still are too.
-        """
+        """As of `RuleRemediator`."""
         rule = imaged(mend)
         found = self._rules(mend)
         instead = listed(mend, "instead_of")

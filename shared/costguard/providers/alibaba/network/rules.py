@@ -12,6 +12,7 @@ from typing import Any
 
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule, Permission
 from costguard.providers.kit.core.fields import Fields, named, text
+from costguard.providers.kit.network.reading import network
 
 Ports = tuple[tuple[int, int], ...]
 
@@ -31,15 +32,6 @@ class RuleLists:
 
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ports: Mapping[str, Ports] = field(default_factory=dict)
-
-
-def canonical(network: str) -> str:
-    """A network as CIDR; a lone address is one of its own.
-
-    Raises:
-        ValueError: it is none.
-    """
-    return str(ip_network(network, strict=False))
 
 
 def direction_of(told: Fields) -> Direction:
@@ -69,9 +61,6 @@ def to_rule(told: Fields, lists: RuleLists) -> NetworkRule:
 
     A rule may also ask for source ports, or for addresses within the group. What it allows is then taken for all that
     it could be, and what it denies for nothing certain: whichever way it is, no way in goes unseen.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
     """
     direction = direction_of(told)
     permission = _word(_PERMISSIONS, told, "Policy")
@@ -79,8 +68,7 @@ def to_rule(told: Fields, lists: RuleLists) -> NetworkRule:
     peers, unresolved = _peers(told, direction, lists)
     groups = _peer_groups(told, direction) if not peers and not unresolved else ()
     if not (peers or unresolved or groups or text(told, f"{_side(direction)}PrefixListId")):
-        message = "a rule without a source"
-        raise ValueError(message)
+        raise ValueError("a rule without a source")
     ports, port_list = _ports(told, protocol, lists)
     rule = NetworkRule(
         rule_id=text(told, "SecurityGroupRuleId"),
@@ -125,8 +113,7 @@ def to_permission(rule: NetworkRule) -> dict[str, Any]:
         ValueError: it has no such form.
     """
     if rule.direction is not Direction.INGRESS or rule.unresolved or len(rule.peers) + len(rule.peer_groups) != 1:
-        message = "a rule needs one network or group that it lets in"
-        raise ValueError(message)
+        raise ValueError("a rule needs one network or group that it lets in")
     if not _HIGHEST_PRIORITY <= rule.priority <= _LEAST_PRIORITY:
         message = f"priority {rule.priority} is not from {_HIGHEST_PRIORITY} to {_LEAST_PRIORITY}"
         raise ValueError(message)
@@ -140,28 +127,23 @@ def to_permission(rule: NetworkRule) -> dict[str, Any]:
     if rule.peer_groups:
         made["SourceGroupId"] = rule.peer_groups[0]
     else:
-        network = ip_network(rule.peers[0])
-        made["SourceCidrIp" if network.version == 4 else "Ipv6SourceCidrIp"] = str(network)  # noqa: PLR2004
+        made["Ipv6SourceCidrIp" if ":" in rule.peers[0] else "SourceCidrIp"] = str(ip_network(rule.peers[0]))
     if rule.description:
         made["Description"] = rule.description
     return made
 
 
 def to_entry(told: Fields, direction: Direction, place: int) -> NetworkRule:
-    """One entry of a network ACL; its place in the list is its priority.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
-    """
+    """One entry of a network ACL; its place in the list is its priority."""
     protocol = named(told, "Protocol").lower()
-    network = named(told, "SourceCidrIp" if direction is Direction.INGRESS else "DestinationCidrIp")
+    peer = named(told, "SourceCidrIp" if direction is Direction.INGRESS else "DestinationCidrIp")
     return NetworkRule(
         rule_id=text(told, "NetworkAclEntryId"),
         direction=direction,
         permission=_word(_PERMISSIONS, told, "Policy"),
         protocol=protocol,
         ports=_of_range(text(told, "Port"), protocol),
-        peers=(canonical(network),),
+        peers=(network(peer),),
         priority=place,
         description=text(told, "Description"),
     )
@@ -189,7 +171,7 @@ def _networks(told: Fields) -> tuple[str, ...]:
     """Where a group stands beside a network, the network counts."""
     side = _side(direction_of(told))
     found = (text(told, f"{side}CidrIp"), text(told, f"Ipv6{side}CidrIp"))
-    return tuple(canonical(each) for each in found if each)
+    return tuple(network(each) for each in found if each)
 
 
 def _peers(told: Fields, direction: Direction, lists: RuleLists) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -239,8 +221,7 @@ def _port_range(rule: NetworkRule) -> str:
     if rule.ports == EVERY_PORT:
         return f"{_LOWEST_PORT}/{_HIGHEST_PORT}"
     if len(rule.ports) != 1:
-        message = "a rule needs one range of ports"
-        raise ValueError(message)
+        raise ValueError("a rule needs one range of ports")
     first, last = rule.ports[0]
     return f"{first}/{last}"
 

@@ -7,13 +7,11 @@ must agree with what instances tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from costguard.domain.errors import ProviderError
 from costguard.domain.network import (
     AccessList,
     FlowLog,
@@ -29,11 +27,10 @@ from costguard.domain.network import (
     Vpc,
 )
 from costguard.domain.refs import Shard
-from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.session import AlibabaSession, numbered_pages, prove_permitted
-from costguard.providers.alibaba.network import cards as network_cards
 from costguard.providers.alibaba.network import groups as network_groups
+from costguard.providers.alibaba.network import interfaces as network_interfaces
 from costguard.providers.alibaba.network.answers import (
     gated_vpcs,
     has_entries,
@@ -51,9 +48,9 @@ from costguard.providers.alibaba.network.answers import (
 )
 from costguard.providers.alibaba.network.prices import Fee, NetworkPrices, fees_of_address, fees_of_gateway
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
+from costguard.providers.kit.network.reading import Parts, side_by_side
 
 _PAGE, _ADDRESSES_PAGE, _ROUTES_PAGE, _TOKEN_PAGE = 50, 100, 100, 100
-_IN_FLIGHT = 8
 
 _VPCS, _SUBNETS, _TABLES = "vpc:DescribeVpcs", "vpc:DescribeVSwitches", "vpc:DescribeRouteTableList"
 _ROUTES, _LISTS, _ENTRIES = "vpc:DescribeRouteEntryList", "vpc:DescribeNetworkAcls", "vpc:DescribeNetworkAclAttributes"
@@ -103,36 +100,27 @@ class _Read:
         self._session = session
         self._shard = shard
         self._prices = prices
-        self._gaps: list[Gap] = []
-        self._failures: list[ProviderError] = []
-        self._parts = 0
+        self._parts = Parts(shard, errors.gap)
         self._bound_privately: dict[str, str] = {}
 
     def whole(self) -> NetworkInventory:
-        vpcs = self._part("vpcs", self._vpcs)
-        subnets = self._part("subnets", self._subnets)
-        tables = self._part("routes", self._route_tables)
-        lists = self._part("access_lists", self._access_lists)
-        addresses = self._part("addresses", self._addresses)
-        gateways = self._part("nat_gateways", self._gateways)
-        logs = self._part("flow_logs", self._flow_logs)
-        peerings = self._part("peerings", self._peerings)
-        cards = self._part(
-            network_cards.PART,
-            lambda: self._with_gaps(
-                network_cards.read_interfaces(self._session, self._shard, addresses, self._bound_privately)
-            ),
+        read, gaps = self._parts.read, self._parts.gaps
+        vpcs = read("vpcs", self._vpcs)
+        subnets = read("subnets", self._subnets)
+        tables = read("routes", self._route_tables)
+        lists = read("access_lists", self._access_lists)
+        addresses = read("addresses", self._addresses)
+        gateways = read("nat_gateways", self._gateways)
+        logs = read("flow_logs", self._flow_logs)
+        peerings = read("peerings", self._peerings)
+        cards = read(
+            network_interfaces.PART,
+            lambda: network_interfaces.read_interfaces(self._session, gaps, addresses, self._bound_privately),
         )
-        unread = any(gap.what == network_cards.PART for gap in self._gaps)
+        unread = any(gap.what == network_interfaces.PART for gap in gaps)
         used = None if unread else {group for card in cards for group in card.groups}
-        groups = self._part(
-            network_groups.PART,
-            lambda: self._with_gaps(network_groups.read_groups(self._session, self._shard, used)),
-        )
-        if len(self._failures) == self._parts:
-            raise self._failures[0]
-        return NetworkInventory(
-            self._shard,
+        groups = read(network_groups.PART, lambda: network_groups.read_groups(self._session, gaps, used))
+        return self._parts.inventory(
             vpcs=vpcs,
             subnets=subnets,
             route_tables=tables,
@@ -143,22 +131,7 @@ class _Read:
             nat_gateways=gateways,
             flow_logs=logs,
             peerings=peerings,
-            gaps=tuple(self._gaps),
         )
-
-    def _part(self, what: str, read: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
-        """What `read` finds; nothing and a gap where it fails."""
-        self._parts += 1
-        try:
-            return read()
-        except ProviderError as err:
-            self._failures.append(err)
-            self._gaps.append(errors.gap(self._shard, what, err))
-            return ()
-
-    def _with_gaps(self, found: tuple[tuple[T, ...], list[Gap]]) -> tuple[T, ...]:
-        self._gaps += found[1]
-        return found[0]
 
     def _listed(
         self, api: str, result_key: str, named_by: str, size: int = _PAGE, **parameters: str
@@ -175,20 +148,11 @@ class _Read:
             prove_permitted(self._session, self._shard, *api.split(":"))
         return found
 
-    def _each(self, ids: list[str], ask: Callable[[str], T]) -> dict[str, T]:
-        """Ask about each, some at a time."""
-        if not ids:
-            return {}
-        with ThreadPoolExecutor(min(_IN_FLIGHT, len(ids)), thread_name_prefix="networks") as pool:
-            return dict(zip(ids, pool.map(ask, ids), strict=True))
-
     def _vpcs(self) -> tuple[Vpc, ...]:
         listed = self._listed(_VPCS, "Vpcs.Vpc", "VpcId")
         gated: frozenset[str] = frozenset()
-        try:
+        with self._parts.gaps.part("vpcs"):  # unread, an address counts as enough
             gated = self._gated() if listed else gated
-        except ProviderError as err:  # then an address counts as enough
-            self._gaps.append(errors.gap(self._shard, "vpcs", err))
         with as_documented(_VPCS):
             return tuple(to_vpc(self._shard, told, gated) for told in listed.values())
 
@@ -204,7 +168,7 @@ class _Read:
 
     def _route_tables(self) -> tuple[RouteTable, ...]:
         listed = self._listed(_TABLES, "RouterTableList.RouterTableListType", "RouteTableId")
-        routes = self._each(list(listed), self._routes)
+        routes = dict(zip(listed, side_by_side(list(listed), self._routes), strict=True))
         with as_documented(_TABLES):
             return tuple(to_route_table(self._shard, told, routes[table]) for table, told in listed.items())
 
@@ -224,7 +188,7 @@ class _Read:
         listed = self._listed(_LISTS, "NetworkAcls.NetworkAcl", "NetworkAclId")
         with as_documented(_LISTS):
             bare = [native_id for native_id, told in listed.items() if not has_entries(told)]
-        listed |= self._each(bare, self._access_list)
+        listed |= zip(bare, side_by_side(bare, self._access_list), strict=True)
         with as_documented(_LISTS):
             return tuple(to_access_list(self._shard, told) for told in listed.values())
 
@@ -233,8 +197,7 @@ class _Read:
         with as_documented(_ENTRIES):
             told = part(answer, "NetworkAclAttribute")
             if named(told, "NetworkAclId") != native_id:
-                message = "it describes another network ACL"
-                raise ValueError(message)
+                raise ValueError("it describes another network ACL")
         return told
 
     def _addresses(self) -> tuple[PublicAddress, ...]:
@@ -256,7 +219,7 @@ class _Read:
         listed = self._listed(_GATEWAYS, "NatGateways.NatGateway", "NatGatewayId")
         with as_documented(_GATEWAYS):
             public = [native_id for native_id, told in listed.items() if not is_private(told)]
-        forwards: Mapping[str, list[Forward]] = self._each(public, self._forwards)
+        forwards = dict(zip(public, side_by_side(public, self._forwards), strict=True))
         with as_documented(_GATEWAYS):
             found = [
                 (to_gateway(self._shard, told, forwards.get(native_id, ())), fees_of_gateway(self._shard, told))

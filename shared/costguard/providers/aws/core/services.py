@@ -31,8 +31,7 @@ from costguard.providers.kit.core.services import (
     with_decryption,
 )
 from costguard.providers.kit.core.session import Common
-from costguard.providers.kit.iam.operations import Feature, Operation
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Feature, Operation, Purpose
 
 _OWN = ""
 _NO_BUCKET = "NoSuchBucket"

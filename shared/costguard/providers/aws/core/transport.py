@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from costguard.providers.aws.iam.permissions import KNOWN_OPERATIONS, OPERATIONS
 from costguard.providers.kit.core.gate import Gate
-from costguard.providers.kit.iam.operations import Operation
+from costguard.providers.kit.iam.permissions import Operation
 
 # Reading AWS's timestamps quickly. botocore tries `float()`, then hands every string to dateutil: 17 to 28 µs a
 # point, which is most of the client CPU of a metrics read. The forms AWS sends are few; anything else goes to

@@ -6,20 +6,20 @@ Permissions: those of `Feature.KEYS` in permissions.py, by IAM and by the policy
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from costguard.domain.errors import DeniedByOrganisationError, NotFoundError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyManager
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap
 from costguard.providers.aws.core import errors
 from costguard.providers.aws.core.session import VOLUMES, AwsSession, require_open
 from costguard.providers.aws.kms.answers import KeyAnswers, Rotations, asks_for, facts_of, key_named, state_of, to_key
 from costguard.providers.kit.core.calls import by_token
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
-from costguard.providers.kit.core.gaps import named_gaps
+from costguard.providers.kit.core.gaps import Gaps, named_gaps
+from costguard.providers.kit.kms.answers import Users, add_users
 
 CALLS_A_KEY = 4
 """At most: DescribeKey, GetKeyRotationStatus, ListKeyRotations and ListResourceTags, one page each.
@@ -54,16 +54,16 @@ class AwsKeys:
             ClosedRegionError: the organisation denies it, and EC2 as well.
             ProviderError: not even the first page of keys could be read.
         """
-        gaps: list[Gap] = []
+        gaps = Gaps(shard, errors.gap)
         try:
-            ids = self._listed(shard, gaps)
+            ids = self._listed(gaps)
         except DeniedByOrganisationError as err:
             require_open(self._session, shard, err, (VOLUMES,))
             raise
         if not ids:
             return KeyInventory(shard, (), tuple(gaps))
-        by_alias = self._aliases(shard, gaps)
-        used_by = self._used_by(shard, by_alias, gaps)
+        by_alias = self._aliases(gaps)
+        used_by = self._used_by(ids, by_alias, gaps)
         names: defaultdict[str, list[str]] = defaultdict(list)
         for alias, native_id in sorted(by_alias.items()):
             names[native_id].append(alias.removeprefix("alias/"))
@@ -97,50 +97,44 @@ class AwsKeys:
             raise closer.failures[0]
         return key
 
-    def _listed(self, shard: Shard, gaps: list[Gap]) -> Sequence[str]:
+    def _listed(self, gaps: Gaps) -> Sequence[str]:
         found: dict[str, None] = {}  # a page that shifts while it is read repeats some
         read = False
         try:
-            for page in _pages(self._session, shard, "ListKeys", "Keys", Limit=_KEYS_PAGE):
+            for page in _pages(self._session, gaps.shard, "ListKeys", "Keys", Limit=_KEYS_PAGE):
                 with as_documented("kms:ListKeys"):
                     found.update(dict.fromkeys(named(item, "KeyId") for item in page))
                 read = True
         except ProviderError as err:
             if not read:
                 raise
-            gaps.append(errors.gap(shard, "inventory", err))
+            gaps.add("inventory", err)
         return list(found)
 
-    def _aliases(self, shard: Shard, gaps: list[Gap]) -> Mapping[str, str]:
+    def _aliases(self, gaps: Gaps) -> Mapping[str, str]:
         """The id of the key behind each alias; an alias of AWS may have no key yet."""
         found: dict[str, str] = {}
-        try:
-            for page in _pages(self._session, shard, "ListAliases", "Aliases", Limit=_ALIASES_PAGE):
+        with gaps.part("inventory"):  # policy may leave a key out by its alias
+            for page in _pages(self._session, gaps.shard, "ListAliases", "Aliases", Limit=_ALIASES_PAGE):
                 with as_documented("kms:ListAliases"):
                     found.update({named(item, "AliasName"): text(item, "TargetKeyId") for item in page})
-        except ProviderError as err:
-            gaps.append(errors.gap(shard, "inventory", err))  # policy may leave a key out by its alias
         return {alias: native_id for alias, native_id in found.items() if native_id}
 
-    def _used_by(
-        self, shard: Shard, by_alias: Mapping[str, str], gaps: list[Gap]
-    ) -> defaultdict[str, list[ResourceRef]]:
-        found: defaultdict[str, list[ResourceRef]] = defaultdict(list)
+    def _used_by(self, ids: Sequence[str], by_alias: Mapping[str, str], gaps: Gaps) -> Users:
+        found: Users = {native_id: {} for native_id in ids}
         encrypted = [{"Name": "encrypted", "Values": ["true"]}]
-        try:
-            for page in self._session.pages(
-                shard, "ec2", "DescribeVolumes", "Volumes", Filters=encrypted, MaxResults=_VOLUMES_PAGE
-            ):
-                with as_documented("ec2:DescribeVolumes"):
-                    for item in page:
-                        volume = ResourceRef(
-                            shard.cloud, shard.account, shard.region, "volume", named(item, "VolumeId")
-                        )
-                        key = key_named(text(item, "KmsKeyId"), shard, by_alias)
-                        if key and volume not in found[key]:
-                            found[key].append(volume)
-        except ProviderError as err:
-            gaps.append(errors.gap(shard, "details", err))
+        with gaps.part("details"):
+            pages = self._session.pages(
+                gaps.shard, "ec2", "DescribeVolumes", "Volumes", Filters=encrypted, MaxResults=_VOLUMES_PAGE
+            )
+            add_users(
+                found,
+                gaps.shard,
+                pages,
+                "ec2:DescribeVolumes",
+                "VolumeId",
+                lambda disk: key_named(text(disk, "KmsKeyId"), gaps.shard, by_alias),
+            )
         return found
 
 
@@ -153,7 +147,7 @@ class _Look:
         self.native_id = native_id
         self.failures: list[ProviderError] = []
 
-    def key(self, aliases: Sequence[str], used_by: Sequence[ResourceRef]) -> EncryptionKey | None:
+    def key(self, aliases: Sequence[str], used_by: Iterable[ResourceRef]) -> EncryptionKey | None:
         """The key; None when it is gone by now."""
         ref = ResourceRef(self._shard.cloud, self._shard.account, self._shard.region, "key", self.native_id)
         try:
@@ -199,8 +193,7 @@ class _Look:
         with as_documented("kms:DescribeKey"):
             metadata = part(answer, "KeyMetadata")
             if named(metadata, "KeyId") != self.native_id:
-                message = "it describes another key"
-                raise ValueError(message)
+                raise ValueError("it describes another key")
             state_of(metadata)
         return metadata
 
@@ -208,8 +201,7 @@ class _Look:
         answer = self._session.call(self._shard, "kms", "GetKeyRotationStatus", KeyId=self.native_id)
         with as_documented("kms:GetKeyRotationStatus"):
             if "KeyRotationEnabled" not in answer:
-                message = "KeyRotationEnabled is missing"
-                raise ValueError(message)
+                raise ValueError("KeyRotationEnabled is missing")
         return answer
 
     def _rotations(self) -> Rotations:

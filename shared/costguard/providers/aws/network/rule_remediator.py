@@ -12,10 +12,19 @@ from costguard.domain.network import EVERY_PORT, Direction, NetworkRule
 from costguard.domain.remediations import Remediation
 from costguard.guards.network.rules import read_rule, rule_text
 from costguard.providers.aws.core.session import AwsSession, request_id
-from costguard.providers.aws.network.parts import is_kept_by_a_service
-from costguard.providers.aws.network.rules import NO_NUMBER, group_rule, network
+from costguard.providers.aws.network.answers import is_kept_by_a_service
+from costguard.providers.aws.network.rules import NO_NUMBER, group_rule
 from costguard.providers.kit.core.fields import after_sending, as_documented, named, parts, tags_of
-from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
+from costguard.providers.kit.network.reading import network
+from costguard.providers.kit.network.remediation import (
+    RuleRemediator,
+    gone,
+    imaged,
+    listed,
+    refusal,
+    require,
+    require_unmoved,
+)
 
 _GROUPS = "DescribeSecurityGroups"
 _RULES, _AUTHORIZE, _REVOKE = (
@@ -32,11 +41,8 @@ _LOST = {
 }
 
 
-class RuleRemediator:
-    """Changes rules of ingress, each read anew just before; over a session for mending."""
-
-    def __init__(self, session: AwsSession) -> None:
-        self._session = session
+class AwsRuleRemediator(RuleRemediator[AwsSession]):
+    """For one partition of AWS: rules of ingress alone."""
 
     def revoke(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take one rule away.
@@ -48,10 +54,7 @@ class RuleRemediator:
         return Receipt(self._revoke(mend, [wide.rule_id]))
 
     def narrow(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
-        """The same for fewer: the narrower rules first, so that nobody of them is cut off in between.
-
-        Raises:
-            OutcomeUnknownError: also where the narrower rules are there, and the wide one could not be taken away.
+        """As of `RuleRemediator`.
 
         API: EC2 DescribeSecurityGroups, DescribeSecurityGroupRules, AuthorizeSecurityGroupIngress,
         RevokeSecurityGroupIngress.
@@ -67,10 +70,7 @@ class RuleRemediator:
         return Receipt(self._half_done(mend, made, [wide.rule_id]), ",".join(made))
 
     def restore(self, mend: Remediation) -> Receipt:
-        """Put back a rule as its image has it, under a new id, and then take away what stands in its place.
-
-        Raises:
-            OutcomeUnknownError: also where the rule is back, and the others could not be taken away.
+        """As of `RuleRemediator`, under a new id.
 
         API: EC2 DescribeSecurityGroups, DescribeSecurityGroupRules, AuthorizeSecurityGroupIngress (a prefix list by
         IpPermission, PrefixListIds), and RevokeSecurityGroupIngress of all that stand in its place.
@@ -105,8 +105,7 @@ class RuleRemediator:
             with as_documented(f"ec2:{_RULES}"):
                 for said in parts({"page": page}, "page"):
                     if named(said, "GroupId") != group.native_id:
-                        message = "a rule of another group"
-                        raise ValueError(message)
+                        raise ValueError("a rule of another group")
                     found.append(group_rule(said, {}))
         return found
 
@@ -147,8 +146,7 @@ class RuleRemediator:
         )
         with after_sending(api):
             if answer.get("Return") is False:
-                message = "Return is false"
-                raise ValueError(message)
+                raise ValueError("Return is false")
             return request_id(answer)
 
     def _half_done(self, mend: Remediation, made: Sequence[str], ids: Sequence[str]) -> str:

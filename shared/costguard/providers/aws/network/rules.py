@@ -1,14 +1,16 @@
-"""From AWS's rules of security groups and entries of access lists to neutral rules: pure, apart from any request."""
+"""From AWS's rules of security groups and entries of access lists to neutral rules: no request is made.
+
+A field that is not of its documented type raises as `kit/core/fields.py` says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from ipaddress import ip_network
 
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule, Permission
 from costguard.providers.kit.core.fields import Fields, flag, named, part, parts, text, whole
+from costguard.providers.kit.network.reading import network
 
 PrefixLists = Mapping[str, "tuple[str, ...] | None"]
 """The networks of each managed prefix list by its id; None where they could not be read."""
@@ -20,23 +22,10 @@ _PORTED = frozenset({"tcp", "udp", "all"})
 _PROTOCOLS = {"-1": "all", "1": "icmp", "6": "tcp", "17": "udp", "58": "icmpv6"}
 
 
-@lru_cache(maxsize=4096)  # a few networks stand in most rules
-def network(said: str) -> str:
-    """A network in canonical form.
-
-    Raises:
-        ValueError: it is none.
-    """
-    return str(ip_network(said, strict=False))
-
-
 def group_rule(said: Fields, lists: PrefixLists) -> NetworkRule:
     """One element of DescribeSecurityGroupRules.
 
     Types and codes of ICMP are not kept: such a rule counts as every kind of it.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
     """
     rule = _rule(
         named(said, "SecurityGroupRuleId"),
@@ -52,11 +41,7 @@ def group_rule(said: Fields, lists: PrefixLists) -> NetworkRule:
 
 
 def permission_rules(group: Fields, lists: PrefixLists) -> Iterator[NetworkRule]:
-    """The rules that DescribeSecurityGroups tells of, which have no ids there: they are numbered.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """The rules that DescribeSecurityGroups tells of, which have no ids there: they are numbered."""
     number = 0
     for direction, key in ((Direction.INGRESS, "IpPermissions"), (Direction.EGRESS, "IpPermissionsEgress")):
         for permission in parts(group, key):
@@ -76,33 +61,21 @@ def permission_rules(group: Fields, lists: PrefixLists) -> Iterator[NetworkRule]
 
 
 def rules_told(group: Fields) -> int:
-    """How many rules DescribeSecurityGroups tells of.
-
-    Raises:
-        TypeError: a field is not of its documented type.
-    """
+    """How many rules DescribeSecurityGroups tells of."""
     return sum(
         1 for key in ("IpPermissions", "IpPermissionsEgress") for each in parts(group, key) for _ in _peers(each)
     )
 
 
 def lists_named(group: Fields) -> Iterator[str]:
-    """The ids of the prefix lists in the rules that DescribeSecurityGroups tells of.
-
-    Raises:
-        TypeError: a field is not of its documented type.
-    """
+    """The ids of the prefix lists in the rules that DescribeSecurityGroups tells of."""
     for key in ("IpPermissions", "IpPermissionsEgress"):
         for permission in parts(group, key):
             yield from (named(each, "PrefixListId") for each in parts(permission, "PrefixListIds"))
 
 
 def entry_rules(access_list: Fields) -> Iterator[NetworkRule]:
-    """The entries of one access list, without the last, which are nobody's: what no entry matches is denied.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """The entries of one access list, without the last, which are nobody's: what no entry matches is denied."""
     for entry in parts(access_list, "Entries"):
         number = whole(entry, "RuleNumber")
         if number >= _LAST_ENTRY:
@@ -147,8 +120,7 @@ def _rule(
     protocol = _protocol(said, "IpProtocol")
     networks = lists.get(prefix_list) if prefix_list else None
     if not (cidr or group or prefix_list):
-        message = "a rule for nobody"
-        raise ValueError(message)
+        raise ValueError("a rule for nobody")
     return NetworkRule(
         rule_id=rule_id,
         direction=direction,

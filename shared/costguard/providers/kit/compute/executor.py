@@ -13,7 +13,7 @@ from costguard.domain.errors import InvalidInputError, RefusedError
 from costguard.domain.refs import ResourceRef
 from costguard.guards.rules.common import KEEP_TAG
 from costguard.providers.kit.core.session import Session
-from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
+from costguard.providers.kit.iam.permissions import OnlyFor, Purpose, SessionT
 
 _SessionT = TypeVar("_SessionT", bound=Session[Any, Any])
 

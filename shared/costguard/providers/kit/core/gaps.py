@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from costguard.domain.errors import (
@@ -35,6 +36,27 @@ def gap_kind(error: ProviderError) -> GapKind:
     if isinstance(error, UnavailableError):
         return GapKind.UNAVAILABLE
     return GapKind.UNREADABLE
+
+
+class Gaps(list[Gap]):
+    """What one reading of a shard leaves open; `because` makes a gap of an error, as the cloud's errors.py does."""
+
+    def __init__(self, shard: Shard, because: Callable[[Shard, str, ProviderError], Gap]) -> None:
+        super().__init__()
+        self.shard = shard
+        self._because = because
+
+    def add(self, what: str, err: ProviderError) -> None:
+        """This part could not be read, or not in full."""
+        self.append(self._because(self.shard, what, err))
+
+    @contextmanager
+    def part(self, what: str) -> Iterator[None]:
+        """What fails to be read in here is a gap of this name; what was read before it stays."""
+        try:
+            yield
+        except ProviderError as err:
+            self.add(what, err)
 
 
 def named_gaps(

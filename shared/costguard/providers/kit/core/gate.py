@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from costguard.domain.errors import AccessDeniedError
 from costguard.ports import CallCount
-from costguard.providers.kit.iam.operations import Operation
+from costguard.providers.kit.iam.permissions import Operation
 
 
 class Gate:

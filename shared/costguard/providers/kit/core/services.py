@@ -40,8 +40,7 @@ from costguard.providers.kit.core.fields import Fields, after_sending, as_docume
 from costguard.providers.kit.core.gate import Gate
 from costguard.providers.kit.core.session import Common, Session
 from costguard.providers.kit.core.signing import no_clock
-from costguard.providers.kit.iam.operations import Feature, Operation
-from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
+from costguard.providers.kit.iam.permissions import Feature, OnlyFor, Operation, Purpose, SessionT
 
 PUT, GET = "PUT", "GET"
 _SECONDS = 60.0  # a report has a megabyte at most

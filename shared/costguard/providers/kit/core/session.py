@@ -26,8 +26,7 @@ from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, after_sending, as_documented, cut_short, named, text
 from costguard.providers.kit.core.gate import Gate
 from costguard.providers.kit.core.pacing import Pacer, RetryPolicy, pacer_for
-from costguard.providers.kit.iam.operations import Operation
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.iam.permissions import Operation, Purpose
 
 OWN = ""
 """The account key of the credentials we started with."""

@@ -14,7 +14,7 @@ from costguard.domain.refs import Shard
 from costguard.policy.budget.freeze_ids import misfit
 from costguard.ports import Target
 from costguard.providers.kit.core.session import Session
-from costguard.providers.kit.iam.purposes import OnlyFor, Purpose
+from costguard.providers.kit.iam.permissions import OnlyFor, Purpose
 
 NOT_ENABLED = "PoliciesNotEnabled"
 """A code of our own: the organisation has this kind of policy switched off."""

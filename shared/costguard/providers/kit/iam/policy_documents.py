@@ -6,7 +6,7 @@ One document a purpose: a role gets just those of its function, and `deny` with 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -14,9 +14,10 @@ from typing import Any
 
 from costguard.domain.errors import InvalidInputError
 from costguard.guards.rules.common import TAGS_DENIED_BY_ROLE
-from costguard.providers.kit.iam.operations import READING, Feature
+from costguard.providers.kit.iam.permissions import READING, Feature, Operation
 
 Document = dict[str, Any]
+Statement = dict[str, Any]
 
 MOST_CHARACTERS = 6144
 """Of one managed policy without its white space ("IAM quotas"), of one custom policy (RAM, "Limitations").
@@ -184,12 +185,59 @@ def purpose_named(name: str) -> Purpose:
     return found
 
 
-def reads(
-    purpose: Purpose, actions: Collection[str], of_people: Collection[str], listed: Mapping[Lists, Sequence[str]]
-) -> list[str]:
-    """`actions` of a purpose that reads: without those `of_people`, or those alone; and with what it lists besides."""
-    mine = [name for name in actions if (name in of_people) is (purpose.name == CONSOLE_BUDGETS)]
-    return sorted({*mine, *(listed[purpose.lists] if purpose.lists is not None else ())})
+_NOT_READ = frozenset({Feature.MEMBERS, Feature.SUCCEED, Feature.FREEZE, Feature.SECRETS})
+"""Features whose reads are narrowed to what they are about, in statements of their own."""
+
+
+def read_permissions(table: Iterable[Operation], features: Collection[Feature]) -> list[str]:
+    """What reads of these features need."""
+    wanted = (one for one in table if one.feature in features and one.feature not in _NOT_READ)
+    return sorted({name for one in wanted if not one.changes_something for name in one.permissions})
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """How one cloud's documents are made of the purposes.
+
+    `version` is that of its policy language, which writes its own words `small` or not. `granted` allows what features
+    call, and `narrowed` is what one such statement becomes. Purposes in `own` are not made of features, those in
+    `without` need no permission. `of_people` are actions that no function needs, `listed` the part of the inventory
+    that a purpose lists.
+    """
+
+    version: str
+    granted: Callable[[frozenset[Feature], Narrowing], list[Statement]]
+    narrowed: Callable[[Statement, Narrowing], Iterable[Statement]]
+    own: Mapping[str, Callable[[Narrowing], Iterable[Statement]]]
+    of_people: Collection[str]
+    listed: Mapping[Lists, Sequence[str]]
+    without: Collection[str] = ()
+    small: bool = False
+
+    def documents(self, narrow: Narrowing = EVERYWHERE) -> dict[str, Document]:
+        """The document of every purpose that has one, by its name."""
+        version, statement = self._word("Version"), self._word("Statement")
+        return {
+            each.name: {version: self.version, statement: list(self._statements(each, narrow))}
+            for each in PURPOSES.values()
+            if each.name not in self.without
+        }
+
+    def _statements(self, purpose: Purpose, narrow: Narrowing) -> Iterable[Statement]:
+        """What its features call, as permissions.py has it, if it is made of any; what is denied is `deny`'s."""
+        if purpose.name in self.own:
+            return self.own[purpose.name](narrow)
+        allowed = self.granted(purpose.features, narrow)
+        if purpose.is_of_parts:
+            (read,) = allowed
+            of_people = purpose.name == CONSOLE_BUDGETS
+            mine = [name for name in read[self._word("Action")] if (name in self.of_people) is of_people]
+            listed = self.listed[purpose.lists] if purpose.lists is not None else ()
+            read[self._word("Action")] = sorted({*mine, *listed})
+        return [done for one in allowed for done in self.narrowed(one, narrow)]
+
+    def _word(self, word: str) -> str:
+        return word.lower() if self.small else word
 
 
 def file_text(document: Document) -> str:

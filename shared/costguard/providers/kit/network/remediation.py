@@ -4,39 +4,66 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Generic
 
 from typing_extensions import assert_never
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, NotFoundError, RefusedError
-from costguard.domain.network import NetworkRule
+from costguard.domain.network import NetworkRule, PublicAddress
+from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.rules import read_rule
-from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
+from costguard.providers.kit.iam.permissions import OnlyFor, Purpose, SessionT
 
 _LOGGED = ("interface", "subnet", "vpc")
 
 
-class Addresses(Protocol):
-    """Changes what one public address is bound to; read anew just before, and refused where it is not as `before`."""
+class AddressRemediator(ABC, Generic[SessionT]):
+    """Changes what one public address is bound to; read anew just before, and refused where it is not as `before`.
 
+    `keeper` says whose an address is that a service keeps. Takes the session of its `NetworkRemediator`.
+    """
+
+    keeper: ClassVar = "a service of the cloud keeps it"
+
+    def __init__(self, session: SessionT) -> None:
+        self._session = session
+
+    @abstractmethod
     def release(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
-        """Give the address up, for good."""
+        """Give the address up, for good; only one that is bound to nothing."""
 
+    @abstractmethod
     def detach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take the address off what it is bound to."""
 
+    @abstractmethod
     def attach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Bind the address to the private one it was taken off."""
 
+    def _unmoved(self, mend: Remediation, address: PublicAddress, before: Mapping[str, str]) -> None:
+        """Refuse one that is not the address that was decided on, or that something else keeps."""
+        require(mend, bool(address.ip) and address.ip == mend.parameters.get("ip"), f"the address is {address.ip}")
+        require(mend, not address.is_service_managed, self.keeper)
+        bound_to = "" if address.bound_to is None else str(address.bound_to)
+        require_unmoved(mend, {"ip": address.ip, "state": address.state.value, "bound_to": bound_to}, before)
 
-class Rules(Protocol):
-    """Changes one rule of a security group, never the whole group; read anew just before."""
 
+class RuleRemediator(ABC, Generic[SessionT]):
+    """Changes one rule of a security group, never the whole group; read anew just before.
+
+    Takes the session of its `NetworkRemediator`.
+    """
+
+    def __init__(self, session: SessionT) -> None:
+        self._session = session
+
+    @abstractmethod
     def revoke(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take one rule away."""
 
+    @abstractmethod
     def narrow(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """The same for fewer: the narrower rules first, so that nobody of them is cut off in between.
 
@@ -44,6 +71,7 @@ class Rules(Protocol):
             OutcomeUnknownError: also where the narrower rules are there, and the wide one could not be taken away.
         """
 
+    @abstractmethod
     def restore(self, mend: Remediation) -> Receipt:
         """Put back a rule as its image has it, and then take away what stands in its place.
 
@@ -57,16 +85,8 @@ class NetworkRemediator(OnlyFor[SessionT], ABC):
 
     purpose: ClassVar = Purpose.MEND
     clouds: ClassVar[Collection[str]]
-
-    @property
-    @abstractmethod
-    def addresses(self) -> Addresses:
-        """What changes public addresses."""
-
-    @property
-    @abstractmethod
-    def rules(self) -> Rules:
-        """What changes rules of security groups."""
+    addresses: ClassVar[type[AddressRemediator[Any]]]
+    rules: ClassVar[type[RuleRemediator[Any]]]
 
     def change(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:  # noqa: C901 - one case a kind
         """Make the change, unless what is there is not what `before` says. Called once per intent, never retried.
@@ -85,17 +105,17 @@ class NetworkRemediator(OnlyFor[SessionT], ABC):
         """
         match mend.kind:
             case RemediationKind.RELEASE_ADDRESS:
-                return self.addresses.release(self._of(mend, "address"), before)
+                return self.addresses(self._session).release(self._of(mend, "address"), before)
             case RemediationKind.DETACH_ADDRESS:
-                return self.addresses.detach(self._of(mend, "address"), before)
+                return self.addresses(self._session).detach(self._of(mend, "address"), before)
             case RemediationKind.ATTACH_ADDRESS:
-                return self.addresses.attach(self._of(mend, "address"), before)
+                return self.addresses(self._session).attach(self._of(mend, "address"), before)
             case RemediationKind.REVOKE_RULE:
-                return self.rules.revoke(self._of(mend, "security_group"), before)
+                return self.rules(self._session).revoke(self._of(mend, "security_group"), before)
             case RemediationKind.NARROW_RULE:
-                return self.rules.narrow(self._of(mend, "security_group"), before)
+                return self.rules(self._session).narrow(self._of(mend, "security_group"), before)
             case RemediationKind.RESTORE_RULE:
-                return self.rules.restore(self._of(mend, "security_group"))
+                return self.rules(self._session).restore(self._of(mend, "security_group"))
             case RemediationKind.ENABLE_FLOW_LOGS:
                 return self._log_flows(self._of(mend, *_LOGGED))
             case RemediationKind.REMOVE_FLOW_LOGS:
@@ -142,6 +162,21 @@ def imaged(mend: Remediation) -> NetworkRule:
         return read_rule(mend.parameters.get("rule", ""))
     except InvalidInputError as err:
         raise refusal(mend, str(err)) from err
+
+
+def bound_before(mend: Remediation) -> ResourceRef:
+    """What the mend says that the address is, or was, bound to: a machine or interface of its own account and region.
+
+    Raises:
+        RefusedError: something else, or nothing.
+    """
+    try:
+        where = ResourceRef.parse(mend.parameters.get("bound_to", ""))
+    except InvalidInputError as err:
+        raise refusal(mend, "it does not say what the address is bound to") from err
+    require(mend, where.kind in {"instance", "interface"}, f"what is bound to {where.kind} is taken off there")
+    require(mend, where.shard == mend.subject.shard, "it is bound in another account or region")
+    return where
 
 
 def listed(mend: Remediation, name: str) -> list[str]:

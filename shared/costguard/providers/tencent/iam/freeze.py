@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from costguard.domain.actions import LaunchFreeze
+from typing_extensions import assert_never
+
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import Shard
+from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 from costguard.providers.kit.core.fields import Fields, as_documented, parts, whole
 from costguard.providers.kit.iam.freeze import Freeze, require_policies
 from costguard.providers.tencent.core.session import TencentSession
@@ -91,3 +94,50 @@ def _number(freeze: LaunchFreeze) -> int:
 
 def _cut_short(operation: str, what: str, code: str) -> TruncatedReadError:
     return TruncatedReadError(f"{operation}: {what}", operation=operation, code=code)
+
+
+# the policies that a freeze rests on, for people to review and write: Costguard attaches the first and writes none
+
+ACCELERATED = ("GN*", "GT*", "GI*", "PNV*", "HCCPNV*", "HCCG*", "BMG*")
+"""Globs of instance types: `GN10Xp.2XLARGE40`."""
+
+LIMITS: tuple[str, ...] = ("tag", "tencent_keys", "tencent_managed", "existing", "platforms")
+"""What the denial leaves open, as phrases of the report (`freeze_limit_…`)."""
+
+
+def denying_policy(_: str) -> dict[str, Any]:
+    """Denies launching machines with GPUs unless the request tags them as approved.
+
+    The same document serves as service control policy and as CAM policy. A tag is one value, `key&value`, of all those
+    of the request: denied is what has it nowhere among them.
+    """
+    return {
+        "version": "2.0",
+        "statement": [
+            {
+                "effect": "deny",
+                "action": ["cvm:RunInstances"],
+                "resource": ["*"],
+                "condition": {
+                    "string_like": {"cvm:instance_type": list(ACCELERATED)},
+                    "for_all_value:string_not_equal": {"qcs:request_tag": [f"{APPROVED_TAG}&{APPROVED}"]},
+                },
+            }
+        ],
+    }
+
+
+def role_policy(freeze: LaunchFreeze) -> dict[str, Any]:
+    """What the role needs that freezes. The pages of these operations name no resource to narrow them to."""
+    if freeze.via is FreezeVia.ORGANISATION:
+        actions = [f"organization:{name}" for name in ("ListPoliciesForTarget", "AttachPolicy", "DetachPolicy")]
+    elif freeze.via is FreezeVia.GROUP:
+        actions = [f"cam:{name}" for name in ("ListAttachedGroupPolicies", "AttachGroupPolicy", "DetachGroupPolicy")]
+    else:
+        assert_never(freeze.via)
+    return {"version": "2.0", "statement": [{"effect": "allow", "action": actions, "resource": ["*"]}]}
+
+
+def role_limits(_: LaunchFreeze) -> tuple[str, ...]:
+    """What the role's policy cannot keep it from, as phrases of the report."""
+    return ("tencent_role",)

@@ -11,7 +11,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
 from costguard.ports import Caller, Permit
 from costguard.providers.kit.core.pacing import clock_skew
-from costguard.providers.kit.iam.operations import ACTING, READING
+from costguard.providers.kit.iam.permissions import ACTING, READING
 from costguard.providers.kit.iam.preflight import Asking
 from costguard.providers.tencent.compute.metric_calls import NAMESPACE
 from costguard.providers.tencent.core.errors import fix_for

@@ -1,25 +1,101 @@
-"""From an element of ListKeyDetail to an `EncryptionKey`: pure, apart from any request."""
+"""What the KMS of Tencent Cloud says of keys, in neutral words, and what it allows for each kind of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from costguard.domain.keys import (
+    UNKNOWN_COST,
+    CostKind,
     EncryptionKey,
     KeyManager,
     KeyOrigin,
     KeyState,
     KeyUsage,
     MultiRegion,
+    Rotatability,
+    RotationCost,
+    RotationMeans,
     RotationSetting,
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.fields import Fields, flag, named, text, whole
-from costguard.providers.kit.kms.matrix import KeyFacts
+from costguard.providers.kit.kms.answers import KeyFacts, MatrixRow, by_successor, no_means, rotatability_of
 from costguard.providers.tencent.core.fields import told
-from costguard.providers.tencent.kms.matrix import rotatability
+
+SHORTEST_DAYS, LONGEST_DAYS = 7, 365
+"""API: KMS EnableKeyRotation, RotateDays; 365 where it is not named, which costguard always does."""
+
+_PAIRS = frozenset({KeyUsage.ENCRYPT, KeyUsage.SIGN})
+_ERRORS = 'KMS API 2019-01-18, "Error Codes"'
+_NEW_KEY = RotationCost(CostKind.NEW_KEY)
+_NO_MOVE = "no alias can be moved: it is a property of its key"
+
+MATRIX: tuple[MatrixRow, ...] = (
+    no_means(
+        "made by a cloud product for itself (`Owner` is no `user`)",
+        lambda key: key.manager is KeyManager.CLOUD,
+        "only keys that users made can be changed; no page says whether the product rotates its own",
+        f"{_ERRORS}: NotUserCreatedCmk",
+        UNKNOWN_COST,
+    ),
+    no_means(
+        "a replica synchronised from another region",
+        lambda key: key.multi_region is MultiRegion.REPLICA,
+        "follows the key it was synchronised from; unproven: how soon",
+        f"{_ERRORS}: RotateNotSupported",
+        UNKNOWN_COST,
+    ),
+    by_successor(
+        "asymmetric (`ASYMMETRIC_…`: decryption, signing)",
+        lambda key: not key.symmetric and key.usage in _PAIRS,
+        f"never by itself or on demand; users of the public key need the new one; {_NO_MOVE}",
+        'KMS documentation, "Key rotation"',
+        _NEW_KEY,
+    ),
+    by_successor(
+        "symmetric, imported material (`EXTERNAL`)",
+        lambda key: key.origin is KeyOrigin.IMPORTED and key.usage is KeyUsage.ENCRYPT,
+        f"never by itself or on demand; no other material can be imported into the same key; {_NO_MOVE}",
+        f"{_ERRORS}: ExternalCmkCanNotRotate, RotateNotSupported",
+        _NEW_KEY,
+    ),
+    by_successor(
+        "symmetric, in an exclusive or managed cluster (`HsmClusterId`)",
+        lambda key: key.origin is KeyOrigin.CUSTOM_STORE and key.symmetric and key.usage is KeyUsage.ENCRYPT,
+        f"unproven: no page says that such keys rotate, so neither kind of rotation is offered; {_NO_MOVE}",
+        "KMS API 2019-01-18, KeyMetadata",
+        _NEW_KEY,
+    ),
+    MatrixRow(
+        "symmetric, material made by KMS (`TENCENT_KMS`)",
+        lambda key: key.origin is KeyOrigin.CLOUD and key.symmetric and key.usage is KeyUsage.ENCRYPT,
+        Rotatability(
+            frozenset(RotationMeans),
+            shortest_days=SHORTEST_DAYS,
+            longest_days=LONGEST_DAYS,
+            note=f"on demand once in 24 hours, and only while automatic rotation is on; {_NO_MOVE}",
+            source="EnableKeyRotation; RotateKey; RotateRateLimited, RotateNotSupported; UpdateAlias",
+            cost=UNKNOWN_COST,
+        ),
+    ),
+)
+"""First that holds, first served."""
+
+
+def rotatability(facts: KeyFacts, *, automatic: bool | None = True) -> Rotatability:
+    """What Tencent Cloud allows for such a key: on demand only one whose automatic rotation is on (`automatic`)."""
+    found = rotatability_of(MATRIX, facts)
+    if automatic or RotationMeans.ON_DEMAND not in found.means:
+        return found
+    return replace(
+        found,
+        means=found.means - {RotationMeans.ON_DEMAND},
+        note="on demand once automatic rotation is on, then once in 24 hours",
+    )
+
 
 USER = "user"
 """`Owner` of a key that a user made; of the others it is the product that made it."""
@@ -50,7 +126,7 @@ class KeyUse:
     """What else is known of keys, by their ids: tags, and what names them."""
 
     tags: Mapping[str, Mapping[str, str]]
-    used_by: Mapping[str, tuple[ResourceRef, ...]]
+    used_by: Mapping[str, Iterable[ResourceRef]]
 
 
 def to_key(shard: Shard, item: Fields) -> EncryptionKey:
@@ -93,7 +169,7 @@ def to_key(shard: Shard, item: Fields) -> EncryptionKey:
 def with_use(key: EncryptionKey, use: KeyUse) -> EncryptionKey:
     """The key with its tags and its users."""
     native_id = key.ref.native_id
-    return replace(key, tags=use.tags.get(native_id, {}), used_by=use.used_by.get(native_id, ()))
+    return replace(key, tags=use.tags.get(native_id, {}), used_by=tuple(use.used_by.get(native_id, ())))
 
 
 def _facts(known: Fields, multi_region: MultiRegion) -> KeyFacts:

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from costguard.domain.errors import AccessDeniedError, ProviderError, RefusedError, TruncatedReadError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyManager
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.credentials import without_secrets
-from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
+from costguard.providers.kit.core.fields import Fields, as_documented, flag, text, whole
+from costguard.providers.kit.core.gaps import Gaps
+from costguard.providers.kit.kms.answers import Users, add_tags, add_users
 from costguard.providers.tencent.compute.source import DISKS
 from costguard.providers.tencent.core import errors
 from costguard.providers.tencent.core.fields import told
@@ -60,8 +61,10 @@ class TencentKeys:
             if self._never_opened(shard, failures[0]):
                 return KeyInventory(shard, ())
             raise failures[0]
-        gaps = [errors.gap(shard, "inventory", err) for err in failures]
-        use = KeyUse(self._tags(shard, listed.keys, gaps), self._disks(shard, listed.keys, gaps))
+        gaps = Gaps(shard, errors.gap)
+        for err in failures:
+            gaps.add("inventory", err)
+        use = KeyUse(self._tags(listed.keys, gaps), self._disks(listed.keys, gaps))
         return KeyInventory(shard, tuple(with_use(key, use) for key in listed.keys), tuple(gaps))
 
     def look(self, ref: ResourceRef) -> EncryptionKey | None:
@@ -86,8 +89,7 @@ class TencentKeys:
             with as_documented(REGIONS):
                 listed = answer["Regions"]
                 if not listed or not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-                    message = "Regions is no list of regions"
-                    raise TypeError(message)
+                    raise TypeError("Regions is no list of regions")
                 known = self._offered[shard.account] = frozenset(listed)
         return known
 
@@ -112,38 +114,28 @@ class TencentKeys:
         except ProviderError:
             return False  # what is told is why the keys could not be listed
 
-    def _tags(self, shard: Shard, keys: Sequence[EncryptionKey], gaps: list[Gap]) -> Mapping[str, Mapping[str, str]]:
+    def _tags(self, keys: Sequence[EncryptionKey], gaps: Gaps) -> Mapping[str, Mapping[str, str]]:
         """Tags of users' keys; without them nobody knows which a rule leaves alone, so the shard is then incomplete."""
         ids = [key.ref.native_id for key in keys if key.manager is KeyManager.CUSTOMER]
         found: dict[str, dict[str, str]] = {native_id: {} for native_id in ids}
-        try:
+        asked = {"ServiceType": "kms", "ResourcePrefix": "key", "ResourceRegion": gaps.shard.region}
+        with gaps.part("inventory"):
             for start in range(0, len(ids), _IDS):
-                asked = {"ServiceType": "kms", "ResourcePrefix": "key", "ResourceRegion": shard.region}
                 batch = ids[start : start + _IDS]
                 for page in self._session.pages(
-                    shard, "tag", "DescribeResourceTagsByResourceIds", "Tags", ResourceIds=batch, **asked
+                    gaps.shard, "tag", "DescribeResourceTagsByResourceIds", "Tags", ResourceIds=batch, **asked
                 ):
                     with as_documented(TAGS):
-                        _keep_tags(found, page)
-        except ProviderError as err:
-            gaps.append(errors.gap(shard, "inventory", err))
+                        add_tags(found, page, lambda tag: text(told(tag, "TagValue"), "TagValue"))
         return found
 
-    def _disks(
-        self, shard: Shard, keys: Sequence[EncryptionKey], gaps: list[Gap]
-    ) -> Mapping[str, tuple[ResourceRef, ...]]:
+    def _disks(self, keys: Sequence[EncryptionKey], gaps: Gaps) -> Users:
         """The disks that name one of the keys."""
-        found: dict[str, dict[ResourceRef, None]] = {key.ref.native_id: {} for key in keys}
-        try:
-            for page in self._session.pages(shard, "cbs", "DescribeDisks", "DiskSet") if keys else ():
-                with as_documented(DISKS):
-                    for disk in page:
-                        named_key = text(told(disk, "KmsKeyId"), "KmsKeyId")
-                        ref = ResourceRef(shard.cloud, shard.account, shard.region, "volume", named(disk, "DiskId"))
-                        found.get(named_key, {})[ref] = None
-        except ProviderError as err:
-            gaps.append(errors.gap(shard, "details", err))
-        return {native_id: tuple(refs) for native_id, refs in found.items()}
+        found: Users = {key.ref.native_id: {} for key in keys}
+        with gaps.part("details"):
+            pages = self._session.pages(gaps.shard, "cbs", "DescribeDisks", "DiskSet") if keys else ()
+            add_users(found, gaps.shard, pages, DISKS, "DiskId", lambda it: text(told(it, "KmsKeyId"), "KmsKeyId"))
+        return found
 
 
 class _Listed:
@@ -171,12 +163,3 @@ class _Listed:
                 message = f"{LISTING}: {without_secrets(key.ref.native_id)} came twice: the list moved"
                 raise TruncatedReadError(message, operation=LISTING, code="RepeatedKey")
             self._found[key.ref.native_id] = key
-
-
-def _keep_tags(found: Mapping[str, dict[str, str]], page: Sequence[Fields]) -> None:
-    for tag in page:
-        of_key, name = found.get(named(tag, "ResourceId")), named(tag, "TagKey")
-        if of_key is None or name in of_key:
-            message = "a tag of something else, or twice"
-            raise ValueError(message)
-        of_key[name] = text(told(tag, "TagValue"), "TagValue")

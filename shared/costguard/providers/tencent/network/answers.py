@@ -1,12 +1,17 @@
-"""From what VPC answers to the parts of a `NetworkInventory`: pure, apart from any request."""
+"""From what VPC answers to the parts of a `NetworkInventory`: no request is made.
+
+A field that is not of its documented type raises as `kit/core/fields.py` says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from costguard.domain.network import (
     AccessList,
+    AddressState,
     FlowLog,
     Forward,
     Hop,
@@ -14,6 +19,7 @@ from costguard.domain.network import (
     NetworkInterface,
     NetworkRule,
     Peering,
+    PublicAddress,
     Route,
     RouteTable,
     Subnet,
@@ -21,8 +27,8 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.fields import Fields, flag, named, part, parts, text, whole
+from costguard.providers.kit.network.reading import network, networks, ref_of, ref_to
 from costguard.providers.tencent.core.fields import moment, tags_of, told
-from costguard.providers.tencent.network.rules import network
 
 QUINTUPLE = "QUINTUPLE"
 """NetworkAclType of a list whose entries say both ends, and are told by an operation of their own."""
@@ -63,17 +69,8 @@ _REGIONS = {
 }
 
 
-def ref_of(shard: Shard, kind: str, native_id: str) -> ResourceRef:
-    """A resource of the shard."""
-    return ResourceRef(shard.cloud, shard.account, shard.region, kind, native_id)
-
-
 def to_vpc(shard: Shard, item: Fields) -> Vpc:
-    """One element of VpcSet. A public address works by itself: there is no gateway that it needs.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
-    """
+    """One element of VpcSet. A public address works by itself: there is no gateway that it needs."""
     known = told(item, "AssistantCidrSet", "Ipv6CidrBlockSet", "CidrBlock", "Ipv6CidrBlock")
     cidrs = [
         text(known, "CidrBlock"),
@@ -83,7 +80,7 @@ def to_vpc(shard: Shard, item: Fields) -> Vpc:
     ]
     return Vpc(
         ref_of(shard, "vpc", named(known, "VpcId")),
-        tuple(dict.fromkeys(network(cidr) for cidr in cidrs if cidr)),
+        networks(cidrs),
         name=text(known, "VpcName"),
         is_default=flag(known, "IsDefault"),
         needs_gateway=False,
@@ -92,20 +89,16 @@ def to_vpc(shard: Shard, item: Fields) -> Vpc:
 
 
 def to_subnet(shard: Shard, item: Fields) -> Subnet:
-    """One element of SubnetSet; no subnet gives out public addresses by itself.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """One element of SubnetSet; no subnet gives out public addresses by itself."""
     known = told(item, "CidrBlock", "Ipv6CidrBlock", "NetworkAclId", "RouteTableId")
     table, access_list = text(known, "RouteTableId"), text(known, "NetworkAclId")
     cidrs = (text(known, "CidrBlock"), text(known, "Ipv6CidrBlock"))
     return Subnet(
         ref_of(shard, "subnet", named(known, "SubnetId")),
         ref_of(shard, "vpc", named(known, "VpcId")),
-        tuple(network(cidr) for cidr in cidrs if cidr),
-        ref_of(shard, "route_table", table) if table else None,
-        ref_of(shard, "access_list", access_list) if access_list else None,
+        networks(cidrs),
+        ref_to(shard, "route_table", table),
+        ref_to(shard, "access_list", access_list),
         name=text(known, "SubnetName"),
         is_default=flag(known, "IsDefault"),
         tags=tags_of(known, "TagSet"),
@@ -113,14 +106,9 @@ def to_subnet(shard: Shard, item: Fields) -> Subnet:
 
 
 def to_route_table(shard: Shard, item: Fields, local: Mapping[ResourceRef, Sequence[str]]) -> RouteTable:
-    """One element of RouteTableSet. `local` are the networks of each VPC: nothing lists the routes within it.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """One element of RouteTableSet. `local` are the networks of each VPC: nothing lists the routes within it."""
     if "RouteSet" not in item:
-        message = "RouteSet is missing"
-        raise ValueError(message)
+        raise ValueError("RouteSet is missing")
     vpc = ref_of(shard, "vpc", named(item, "VpcId"))
     within = (Route(cidr, Hop.LOCAL) for cidr in local.get(vpc, ()))
     return RouteTable(
@@ -132,11 +120,7 @@ def to_route_table(shard: Shard, item: Fields, local: Mapping[ResourceRef, Seque
 
 
 def to_interface(shard: Shard, item: Fields) -> NetworkInterface:
-    """One element of NetworkInterfaceSet. An IPv6 address of type GUA is public as far as addresses go.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type, or the addresses or groups are missing.
-    """
+    """One element of NetworkInterfaceSet. An IPv6 address of type GUA is public as far as addresses go."""
     known = told(item, "Attachment", "VpcId", "SubnetId")
     for needed in ("PrivateIpAddressSet", "GroupSet"):
         if needed not in known:
@@ -147,8 +131,8 @@ def to_interface(shard: Shard, item: Fields) -> NetworkInterface:
     private = [told(each, "PublicIpAddress") for each in parts(known, "PrivateIpAddressSet")]
     return NetworkInterface(
         ref_of(shard, "interface", named(known, "NetworkInterfaceId")),
-        ref_of(shard, "vpc", vpc) if vpc else None,
-        ref_of(shard, "subnet", subnet) if subnet else None,
+        ref_to(shard, "vpc", vpc),
+        ref_to(shard, "subnet", subnet),
         ref_of(shard, "instance", instance) if instance.startswith("ins-") else None,
         tuple(named(each, "PrivateIpAddress") for each in private),
         public_ips=tuple(
@@ -165,11 +149,7 @@ def to_interface(shard: Shard, item: Fields) -> NetworkInterface:
 
 
 def to_access_list(shard: Shard, item: Fields, rules: Iterator[NetworkRule]) -> AccessList:
-    """One element of NetworkAclSet with its `rules`. Its two last entries, which deny all, are not listed.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """One element of NetworkAclSet with its `rules`. Its two last entries, which deny all, are not listed."""
     return AccessList(
         ref_of(shard, "access_list", named(item, "NetworkAclId")),
         ref_of(shard, "vpc", named(item, "VpcId")),
@@ -179,11 +159,7 @@ def to_access_list(shard: Shard, item: Fields, rules: Iterator[NetworkRule]) -> 
 
 
 def to_nat_gateway(shard: Shard, item: Fields, forwards: Sequence[Forward]) -> NatGateway:
-    """One element of NatGatewaySet with its `forwards`, without what it costs.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """One element of NatGatewaySet with its `forwards`, without what it costs."""
     return NatGateway(
         ref_of(shard, "nat_gateway", named(item, "NatGatewayId")),
         ref_of(shard, "vpc", named(item, "VpcId")),
@@ -196,11 +172,7 @@ def to_nat_gateway(shard: Shard, item: Fields, forwards: Sequence[Forward]) -> N
 
 
 def to_forward(rule: Fields) -> Forward:
-    """One rule by which a port of a gateway leads in; it has no id.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """One rule by which a port of a gateway leads in; it has no id."""
     public, private = whole(rule, "PublicPort"), whole(rule, "PrivatePort")
     return Forward(
         named(rule, "IpProtocol").lower(),
@@ -212,11 +184,7 @@ def to_forward(rule: Fields) -> Forward:
 
 
 def to_flow_log(shard: Shard, item: Fields) -> FlowLog | None:
-    """One element of FlowLog; None of a dedicated line's or a cloud connect network's, which cover no VPC.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """One element of FlowLog; None of a dedicated line's or a cloud connect network's, which cover no VPC."""
     kind = _COVERED.get(named(item, "ResourceType"))
     if kind is None:
         return None
@@ -233,9 +201,6 @@ def to_peering(shard: Shard, item: Fields, own: frozenset[str]) -> Peering:
     """One element of PeerConnectionSet, from the end that is ours; `own` are the ids of the shard's VPCs.
 
     The networks of the far end are not told.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
     """
     known = told(item, "PeerVpcId", "DestinationVpcId")
     source = named(known, "SourceVpcId")
@@ -287,3 +252,124 @@ def _public_six(interface: Fields) -> Iterator[str]:
                 yield text(known, "PublicIpAddress")
         else:
             yield named(known, "Address")
+
+
+PLAIN = "WanIP"
+"""AddressType of a public address that belongs to its machine, and is lost with a stop: nobody keeps it."""
+
+PREPAID = "BANDWIDTH_PREPAID_BY_MONTH"
+
+_STATES = {
+    # what counts is the status: an unbound address may still tell the machine that it was bound to
+    "BIND": AddressState.IN_USE,
+    "BIND_ENI": AddressState.IN_USE,
+    "UNBIND": AddressState.UNATTACHED,
+    "CREATING": AddressState.CHANGING,
+    "BINDING": AddressState.CHANGING,
+    "UNBINDING": AddressState.CHANGING,
+    "OFFLINING": AddressState.CHANGING,
+}
+_KINDS = {"CVM": "instance", "NAT": "nat_gateway", "ENI": "interface", "CLB": "load_balancer", "HAVIP": "havip"}
+_PREFIXES = {"ins-": "instance", "nat-": "nat_gateway", "eni-": "interface", "lb-": "load_balancer"}
+_NULLABLE = (
+    *("AddressName", "AddressIp", "InstanceId", "InstanceType", "NetworkInterfaceId", "PrivateAddressIp"),
+    *("InternetChargeType", "DeadlineDate", "AntiDDoSPackageId", "CascadeRelease"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Which private address a public one leads to. `interface` None: told by its instance only."""
+
+    ip: str
+    interface: ResourceRef | None
+    instance: ResourceRef | None
+    private_ip: str
+
+
+def known_address(item: Fields) -> Fields:
+    """An element of AddressSet, without what is null where a page says that it may be."""
+    return told(item, *_NULLABLE)
+
+
+def to_address(shard: Shard, item: Fields) -> PublicAddress:
+    """One address that is kept, without what it costs.
+
+    An address of a DDoS package goes with that. One in arrears is shut off, and no change of it succeeds.
+    """
+    known = known_address(item)
+    state = state_of(known)
+    return PublicAddress(
+        ref_of(shard, "address", named(known, "AddressId")),
+        text(known, "AddressIp"),
+        state,
+        None if state is AddressState.UNATTACHED else bound_to(shard, known),
+        name=text(known, "AddressName"),
+        allocated_at=moment(known, "CreatedTime"),
+        is_prepaid=text(known, "InternetChargeType") == PREPAID,
+        is_service_managed=bool(text(known, "AntiDDoSPackageId")),
+        tags=tags_of(known, "TagSet"),
+    )
+
+
+def state_of(known: Fields) -> AddressState:
+    """Where the address is in its life; a new word is UNKNOWN, which nothing is done to."""
+    return _STATES.get(named(known, "AddressStatus"), AddressState.UNKNOWN)
+
+
+def bound_to(shard: Shard, known: Fields) -> ResourceRef | None:
+    """What the address leads to as far as the answer tells; an interface that no machine has stands for itself."""
+    instance, interface = text(known, "InstanceId"), text(known, "NetworkInterfaceId")
+    if not instance or text(known, "AddressStatus") == "BIND_ENI":
+        return ref_to(shard, "interface", interface)
+    kind = next((each for start, each in _PREFIXES.items() if instance.startswith(start)), None)
+    if kind is None:
+        kind = _KINDS.get(text(known, "InstanceType"), "resource")
+    return ref_of(shard, kind, instance)
+
+
+def binding(shard: Shard, item: Fields) -> Binding | None:
+    """What one address, plain or kept, leads to among interfaces; None where it leads to none."""
+    known = known_address(item)
+    ip, interface = text(known, "AddressIp"), text(known, "NetworkInterfaceId")
+    target = bound_to(shard, known)
+    if not ip or target is None or state_of(known) is AddressState.UNATTACHED:
+        return None
+    if target.kind not in {"instance", "interface"}:
+        return None
+    return Binding(
+        ip,
+        ref_to(shard, "interface", interface),
+        target if target.kind == "instance" else None,
+        text(known, "PrivateAddressIp"),
+    )
+
+
+def is_plain(item: Fields) -> bool:
+    """Whether it belongs to its machine."""
+    return text(item, "AddressType") == PLAIN
+
+
+def is_released_with_unbinding(known: Fields) -> bool:
+    """Whether taking it off what it is bound to gives it up for good."""
+    return flag(known, "CascadeRelease")
+
+
+def with_public(interfaces: Sequence[NetworkInterface], bindings: Iterable[Binding]) -> Iterator[NetworkInterface]:
+    """The interfaces, each with every public address that either list says leads to it."""
+    by_card: dict[ResourceRef, list[tuple[str, str]]] = {}
+    by_machine: dict[ResourceRef, NetworkInterface] = {}
+    for card in interfaces:
+        if card.instance is not None and (card.primary or card.instance not in by_machine):
+            by_machine[card.instance] = card
+    for each in bindings:
+        card_ref = each.interface
+        if card_ref is None and each.instance is not None and each.instance in by_machine:
+            card_ref = by_machine[each.instance].ref
+        if card_ref is not None:
+            by_card.setdefault(card_ref, []).append((each.private_ip, each.ip))
+    for card in interfaces:
+        known = {public for _, public in card.public_ips}
+        first = card.private_ips[0] if card.private_ips else ""
+        more = [(private or first, public) for private, public in by_card.get(card.ref, ()) if public not in known]
+        yield replace(card, public_ips=(*card.public_ips, *more)) if more else card

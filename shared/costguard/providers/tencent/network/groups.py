@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from costguard.domain.errors import NotFoundError, ProviderError
@@ -11,8 +10,9 @@ from costguard.domain.network import RuleOrder, SecurityGroup
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, text, whole
+from costguard.providers.kit.network.reading import asked_of_each, named_by_rules, ref_of, with_references
 from costguard.providers.tencent.core.fields import tags_of
-from costguard.providers.tencent.network.answers import ref_of, texts
+from costguard.providers.tencent.network.answers import texts
 from costguard.providers.tencent.network.rules import (
     Ports,
     Templates,
@@ -26,7 +26,6 @@ from costguard.providers.tencent.network.rules import (
 GROUPS, POLICIES = "vpc:DescribeSecurityGroups", "vpc:DescribeSecurityGroupPolicies"
 USE = "vpc:DescribeSecurityGroupAssociationStatistics"
 
-_AT_ONCE = 8  # one request a group: at 100 ms each, 80 of the 100 a second that are allowed
 _IDS = 100  # of one request for the use of groups, as of every list of ids in this product
 
 
@@ -64,7 +63,7 @@ def read_groups(session: Reads, shard: Shard) -> Groups:
         with as_documented(POLICIES):
             rules = tuple(group_rules(policy_set, templates))
             made.append(replace(group, rules=rules, version=named(policy_set, "Version")))
-    read.found = tuple(_with_references(made))
+    read.found = tuple(with_references(made, named_by_rules(made)))
     return read
 
 
@@ -159,28 +158,10 @@ def _in_use(session: Reads, shard: Shard, ids: Sequence[str], failures: list[Pro
 
 
 def _policies(session: Reads, shard: Shard, ids: Sequence[str], failures: list[ProviderError]) -> Mapping[str, Fields]:
-    def one(native_id: str) -> Fields | ProviderError:
-        try:
-            return read_policies(session, ref_of(shard, "security_group", native_id))
-        except ProviderError as err:
-            return err
-
-    answers: dict[str, Fields] = {}
-    for native_id, answer in zip(ids, _side_by_side(one, ids), strict=True):
-        if isinstance(answer, NotFoundError):
-            continue  # deleted since it was listed
-        if isinstance(answer, ProviderError):
-            failures.append(answer)
-        else:
-            answers[native_id] = answer
-    return answers
-
-
-def _side_by_side(ask: Callable[[str], Fields | ProviderError], ids: Sequence[str]) -> Sequence[Fields | ProviderError]:
-    if len(ids) < 2:  # noqa: PLR2004 - one needs nobody beside it
-        return [ask(each) for each in ids]
-    with ThreadPoolExecutor(min(_AT_ONCE, len(ids)), thread_name_prefix="group") as pool:
-        return list(pool.map(ask, ids))
+    asked = asked_of_each(ids, lambda native_id: read_policies(session, ref_of(shard, "security_group", native_id)))
+    # what is not found was deleted since it was listed
+    failures += [err for err in asked.failures.values() if not isinstance(err, NotFoundError)]
+    return asked.answers
 
 
 def _to_group(shard: Shard, item: Fields, in_use: bool | None) -> SecurityGroup:  # noqa: FBT001 - told as it is
@@ -194,16 +175,6 @@ def _to_group(shard: Shard, item: Fields, in_use: bool | None) -> SecurityGroup:
         in_use=in_use,
         tags=tags_of(item, "TagSet"),
     )
-
-
-def _with_references(groups: Sequence[SecurityGroup]) -> Iterator[SecurityGroup]:
-    named_by: dict[str, dict[str, None]] = {}
-    for group in groups:
-        for rule in group.rules:
-            for peer in rule.peer_groups:
-                named_by.setdefault(peer, {})[group.ref.native_id] = None
-    for group in groups:
-        yield replace(group, referenced_by=tuple(named_by.get(group.ref.native_id, ())))
 
 
 def _networks(lines: Sequence[str], failures: list[ProviderError]) -> tuple[str, ...] | None:

@@ -23,7 +23,7 @@ from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, flag, part, text, whole
 from costguard.providers.tencent.core.fields import told
 from costguard.providers.tencent.core.products import CURRENCIES
-from costguard.providers.tencent.network.addresses import PREPAID, known_address
+from costguard.providers.tencent.network.answers import PREPAID, known_address
 
 ADDRESSES_AS_OF = "2022-10-31"
 GATEWAYS_AS_OF = "2022-05-20"
@@ -102,11 +102,7 @@ Cost = HourlyRate | Bandwidth | Unpriced
 
 
 def cost_of_address(shard: Shard, item: Fields) -> Cost:
-    """What is billed of an element of AddressSet: a price, what to ask for, or why there is none.
-
-    Raises:
-        TypeError, ValueError: not as documented.
-    """
+    """What is billed of an element of AddressSet: a price, what to ask for, or why there is none."""
     known = told(known_address(item), "Bandwidth", "BandwidthPackageId", "AddressType")
     charge = text(known, "InternetChargeType")
     if charge == PREPAID:
@@ -126,11 +122,7 @@ def cost_of_address(shard: Shard, item: Fields) -> Cost:
 
 
 def cost_of_gateway(shard: Shard, item: Fields) -> HourlyRate | Unpriced:
-    """What is billed of an element of NatGatewaySet for being there, or why it is not known.
-
-    Raises:
-        TypeError, ValueError: not as documented.
-    """
+    """What is billed of an element of NatGatewaySet for being there, or why it is not known."""
     if flag(item, "IsExclusive"):
         return Unpriced.UNLISTED
     if "NatProductVersion" in item and whole(item, "NatProductVersion") == _STANDARD:
@@ -189,11 +181,7 @@ class NetworkPrices:
 
 
 def hourly(answer: Fields) -> Decimal | None:
-    """The list price of an hour in an answer; None where none above zero is told, or of another unit.
-
-    Raises:
-        TypeError, ValueError: not as documented.
-    """
+    """The list price of an hour in an answer; None where none above zero is told, or of another unit."""
     quoted = told(part(part(answer, "Price"), "AddressPrice"), "UnitPrice", "ChargeUnit")
     found = amount(quoted, "UnitPrice")
     if found is None or text(quoted, "ChargeUnit") != "HOUR":

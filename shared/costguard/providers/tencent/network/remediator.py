@@ -3,18 +3,125 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from costguard.domain.actions import Receipt
+from costguard.domain.network import AddressState, PublicAddress
 from costguard.domain.remediations import Remediation
-from costguard.providers.kit.core.fields import Fields, as_documented, named, parts, text
-from costguard.providers.kit.network.remediation import NetworkRemediator, gone, refusal, require
+from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, parts, text
+from costguard.providers.kit.network.remediation import (
+    AddressRemediator,
+    NetworkRemediator,
+    bound_before,
+    gone,
+    refusal,
+    require,
+)
+from costguard.providers.tencent.compute.source import ADDRESSES
 from costguard.providers.tencent.core.products import HOME_REGIONS
 from costguard.providers.tencent.core.session import TencentSession
-from costguard.providers.tencent.network.address_remediator import AddressRemediator
-from costguard.providers.tencent.network.answers import to_interface
-from costguard.providers.tencent.network.rule_remediator import RuleRemediator
+from costguard.providers.tencent.network.answers import (
+    is_plain,
+    is_released_with_unbinding,
+    known_address,
+    to_address,
+    to_interface,
+)
+from costguard.providers.tencent.network.rule_remediator import TencentRuleRemediator
 
 _CARDS, _LOGS = "vpc:DescribeNetworkInterfaces", "vpc:DescribeFlowLogs"
+
+
+class TencentAddressRemediator(AddressRemediator[TencentSession]):
+    """For one site of Tencent Cloud. Every change is a task of the cloud's: accepted is not done."""
+
+    keeper = "it belongs to a package against attacks"
+
+    def release(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
+        """As of `AddressRemediator`, and not one that is paid for in advance.
+
+        API: VPC DescribeAddresses, ReleaseAddresses with one id.
+        """
+        address, _ = self._address(mend, before)
+        require(mend, address.state is AddressState.UNATTACHED, f"it is {address.state.value}")
+        require(mend, not address.is_prepaid, "it is paid for in advance")
+        return self._send(mend, "ReleaseAddresses", AddressIds=[mend.subject.native_id])
+
+    def detach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
+        """Take an address off its machine or interface; not one that would be released with that, which is final.
+
+        API: VPC DescribeAddresses, DisassociateAddress.
+        """
+        address, known = self._address(mend, before)
+        with as_documented(ADDRESSES):
+            cascades, private_ip = is_released_with_unbinding(known), text(known, "PrivateAddressIp")
+        target = address.bound_to
+        require(mend, address.state is AddressState.IN_USE, f"it is {address.state.value}")
+        require(mend, str(target) == mend.parameters.get("bound_to", ""), f"it is bound to {target}")
+        kind = "nothing" if target is None else target.kind
+        require(mend, kind in {"instance", "interface"}, f"what is bound to {kind} is taken off there")
+        wanted = mend.parameters.get("private_ip", "")
+        require(mend, not private_ip or private_ip == wanted, f"it leads to {private_ip}")
+        require(mend, not cascades, "it would be released with that, and an address released is gone (CascadeRelease)")
+        return self._send(mend, "DisassociateAddress", AddressId=mend.subject.native_id)
+
+    def attach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
+        """Bind an address to the private one that it led to.
+
+        By the machine where that is its first address, which is what the cloud makes of it, and else by the interface.
+
+        API: VPC DescribeAddresses, DescribeNetworkInterfaces, AssociateAddress.
+        """
+        address, _ = self._address(mend, before)
+        require(mend, address.state is AddressState.UNATTACHED, f"it is {address.state.value}")
+        return self._send(mend, "AssociateAddress", AddressId=mend.subject.native_id, **self._place(mend))
+
+    def _address(self, mend: Remediation, before: Mapping[str, str]) -> tuple[PublicAddress, Fields]:
+        """The address as it is; refused where it is not the one that was decided on."""
+        subject = mend.subject
+        pages = self._session.pages(
+            subject.shard, "vpc", "DescribeAddresses", "AddressSet", AddressIds=[subject.native_id]
+        )
+        listed = [item for page in pages for item in page]
+        with as_documented(ADDRESSES):
+            found = [known_address(item) for item in listed if named(item, "AddressId") == subject.native_id]
+        if not found:
+            raise gone(mend, subject.native_id, ADDRESSES)
+        known = found[0]
+        with as_documented(ADDRESSES):
+            plain, address = is_plain(known), to_address(subject.shard, known)
+        require(mend, len(found) == 1, "the cloud lists it more than once")
+        require(mend, not plain, "it belongs to its machine")
+        self._unmoved(mend, address, before)
+        return address, known
+
+    def _place(self, mend: Remediation) -> dict[str, str]:
+        """What the address is to lead to, as AssociateAddress wants it; still there, and without a public address."""
+        private_ip, target = mend.parameters.get("private_ip", ""), bound_before(mend)
+        wanted = "attachment.instance-id" if target.kind == "instance" else "network-interface-id"
+        filters = [{"Name": wanted, "Values": [target.native_id]}]
+        pages = self._session.pages(
+            target.shard, "vpc", "DescribeNetworkInterfaces", "NetworkInterfaceSet", Filters=filters
+        )
+        for item in (item for page in pages for item in page):
+            with as_documented(_CARDS):
+                card = to_interface(target.shard, item)
+                firsts = [
+                    named(each, "PrivateIpAddress")
+                    for each in parts(item, "PrivateIpAddressSet")
+                    if flag(each, "Primary")
+                ]
+            if private_ip not in card.private_ips or target not in {card.ref, card.instance}:
+                continue
+            taken = any(private == private_ip for private, _ in card.public_ips)
+            require(mend, not taken, f"{private_ip} has a public address already")
+            if card.instance is not None and card.primary and firsts == [private_ip]:
+                return {"InstanceId": card.instance.native_id}
+            return {"NetworkInterfaceId": card.ref.native_id, "PrivateIpAddress": private_ip}
+        raise gone(mend, f"{private_ip} of {target}", _CARDS)
+
+    def _send(self, mend: Remediation, action: str, **parameters: Any) -> Receipt:
+        return self._session.change(mend.subject.shard, "vpc", action, **parameters)
 
 
 class TencentNetworkRemediator(NetworkRemediator[TencentSession]):
@@ -25,16 +132,8 @@ class TencentNetworkRemediator(NetworkRemediator[TencentSession]):
     """
 
     clouds = HOME_REGIONS
-
-    @property
-    def addresses(self) -> AddressRemediator:
-        """What changes public addresses."""
-        return AddressRemediator(self._session)
-
-    @property
-    def rules(self) -> RuleRemediator:
-        """What changes rules of security groups."""
-        return RuleRemediator(self._session)
+    addresses = TencentAddressRemediator
+    rules = TencentRuleRemediator
 
     def _log_flows(self, mend: Remediation) -> Receipt:
         """Begin a record of all traffic of one interface, in the topic of the log service that `destination` names.

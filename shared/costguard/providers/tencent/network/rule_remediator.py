@@ -18,14 +18,22 @@ from costguard.domain.network import Direction, NetworkRule, Permission
 from costguard.domain.remediations import Remediation
 from costguard.guards.network.rules import rule_text
 from costguard.providers.kit.core.fields import as_documented, named
-from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
+from costguard.providers.kit.network.reading import network
+from costguard.providers.kit.network.remediation import (
+    RuleRemediator,
+    gone,
+    imaged,
+    listed,
+    refusal,
+    require,
+    require_unmoved,
+)
 from costguard.providers.tencent.core.session import TencentSession
 from costguard.providers.tencent.network.groups import POLICIES, read_policies
 from costguard.providers.tencent.network.rules import (
     SIDES,
     Templates,
     group_rules,
-    network,
     policy_lists,
     policy_of,
     same,
@@ -46,11 +54,8 @@ class _List:
     by_template: frozenset[int]
 
 
-class RuleRemediator:
-    """Over a session for mending."""
-
-    def __init__(self, session: TencentSession) -> None:
-        self._session = session
+class TencentRuleRemediator(RuleRemediator[TencentSession]):
+    """For one site of Tencent Cloud."""
 
     def revoke(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take one rule away.

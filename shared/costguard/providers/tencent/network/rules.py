@@ -1,4 +1,6 @@
-"""From the rules of Tencent Cloud's groups and access lists to neutral rules, and back: pure, apart from any request.
+"""From the rules of Tencent Cloud's groups and access lists to neutral rules, and back: no request is made.
+
+A field that is not of its documented type raises as `kit/core/fields.py` says.
 
 A rule of a group has no id, only its place in the list of its direction, which every change of the list moves.
 """
@@ -7,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from ipaddress import ip_address, ip_network, summarize_address_range
+from ipaddress import ip_address, summarize_address_range
 from typing import Any
 
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule, Permission
 from costguard.providers.kit.core.fields import Fields, named, part, parts, text, whole
+from costguard.providers.kit.network.reading import network
 from costguard.providers.tencent.core.fields import told
 
 SIDES = {Direction.INGRESS: "Ingress", Direction.EGRESS: "Egress"}
@@ -39,16 +41,6 @@ class Templates:
     services: Mapping[str, tuple[tuple[str, Ports], ...]] = field(default_factory=dict)
 
 
-@lru_cache(maxsize=4096)  # a few networks stand in most rules
-def network(said: str) -> str:
-    """A network in canonical form; a bare address is a network of one.
-
-    Raises:
-        ValueError: it is none.
-    """
-    return str(ip_network(said, strict=False))
-
-
 def networks_of(said: str) -> Iterator[str]:
     """The networks of one line of a template: an address, a network, or `first-last`.
 
@@ -72,8 +64,7 @@ def service_of(said: str) -> tuple[str, Ports]:
     """
     protocol, _, ports = said.strip().lower().partition(":")
     if not protocol:
-        message = "a service without a protocol"
-        raise ValueError(message)
+        raise ValueError("a service without a protocol")
     return protocol, ports_of(protocol, ports)
 
 
@@ -109,11 +100,7 @@ def policy_lists(policies: Fields) -> Iterator[tuple[Direction, Fields]]:
 
 
 def template_ids(policy: Fields) -> tuple[str, str]:
-    """The ids of the address and of the service template that a rule names, empty where it names none.
-
-    Raises:
-        TypeError: not as documented.
-    """
+    """The ids of the address and of the service template that a rule names, empty where it names none."""
     addresses = told(part(told(policy, "AddressTemplate"), "AddressTemplate"), "AddressId", "AddressGroupId")
     services = told(part(told(policy, "ServiceTemplate"), "ServiceTemplate"), "ServiceId", "ServiceGroupId")
     return (
@@ -126,9 +113,6 @@ def group_rules(policies: Fields, templates: Templates) -> Iterator[NetworkRule]
     """Every rule of a SecurityGroupPolicySet; one with a service template is as many as that has protocols.
 
     A rule that names a template nobody could read may be about anybody, and if it is one of services, about anything.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
     """
     for direction, policy in policy_lists(policies):
         yield from _policy_rules(direction, policy, templates)
@@ -157,11 +141,7 @@ def same(rule: NetworkRule, other: NetworkRule) -> bool:
 
 
 def entry_rules(access_list: Fields) -> Iterator[NetworkRule]:
-    """The entries of an access list of three parts, by priority, which each family counts from 1 for itself.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
-    """
+    """The entries of an access list of three parts, by priority, which each family counts from 1 for itself."""
     for direction, key in ((Direction.INGRESS, "IngressEntries"), (Direction.EGRESS, "EgressEntries")):
         if key not in access_list:
             message = f"{key} is missing"
@@ -186,9 +166,6 @@ def quintuple_rules(entries: list[Fields]) -> Iterator[NetworkRule]:
 
     One that lets in only what comes from some ports or goes to some addresses counts as letting in all of it. One that
     denies only that is no denial of the rest: whom it denies is then told as unresolved.
-
-    Raises:
-        TypeError, ValueError: a field is not of its documented type.
     """
     by_word = {"INGRESS": Direction.INGRESS, "EGRESS": Direction.EGRESS}
     found = [(by_word[named(entry, "NetworkAclDirection")], entry) for entry in entries]
@@ -284,16 +261,14 @@ def _span(said: str) -> tuple[int, int]:
     lowest = _port(first)
     highest = _port(last) if dash else lowest
     if lowest > highest:
-        message = "ports from high to low"
-        raise ValueError(message)
+        raise ValueError("ports from high to low")
     return lowest, highest
 
 
 def _port(said: str) -> int:
     digits = said.strip()
     if not (digits.isascii() and digits.isdigit()) or int(digits) > _LAST_PORT:
-        message = "no port"
-        raise ValueError(message)
+        raise ValueError("no port")
     return int(digits)
 
 

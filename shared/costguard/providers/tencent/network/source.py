@@ -23,16 +23,20 @@ from costguard.domain.network import (
     SecurityGroup,
 )
 from costguard.domain.refs import Shard
-from costguard.domain.resources import Gap
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, as_documented, named, parts, text
+from costguard.providers.kit.network.reading import Parts
 from costguard.providers.tencent.compute.source import ADDRESSES
 from costguard.providers.tencent.core import errors
 from costguard.providers.tencent.core.fields import told
-from costguard.providers.tencent.network.addresses import PLAIN, Binding, binding, is_plain, to_address, with_public
 from costguard.providers.tencent.network.answers import (
+    PLAIN,
     QUINTUPLE,
+    Binding,
+    binding,
+    is_plain,
     to_access_list,
+    to_address,
     to_flow_log,
     to_forward,
     to_interface,
@@ -41,6 +45,7 @@ from costguard.providers.tencent.network.answers import (
     to_route_table,
     to_subnet,
     to_vpc,
+    with_public,
 )
 from costguard.providers.tencent.network.groups import read_groups
 from costguard.providers.tencent.network.prices import Cost, NetworkPrices, cost_of_address, cost_of_gateway
@@ -49,7 +54,6 @@ from costguard.providers.tencent.network.rules import entry_rules, quintuple_rul
 _Made = TypeVar("_Made")
 Priced = TypeVar("Priced", PublicAddress, NatGateway)
 
-_PARTS = 10
 _PLAIN_ONLY = [{"Name": "address-type", "Values": [PLAIN]}]
 _FORWARDS = "DestinationIpPortTranslationNatRuleSet"
 
@@ -79,32 +83,30 @@ class TencentNetwork:
         prices see `network_prices`.
         """
         reading = _Reading(self._session, shard, self._prices)
-        vpcs = reading.part("vpcs", lambda: reading.each("DescribeVpcs", "VpcSet", lambda item: to_vpc(shard, item)))
+        read = reading.parts.read
+        vpcs = read("vpcs", lambda: reading.each("DescribeVpcs", "VpcSet", lambda item: to_vpc(shard, item)))
         local = {vpc.ref: vpc.cidrs for vpc in vpcs}
         own = frozenset(vpc.ref.native_id for vpc in vpcs)
-        subnets = reading.part(
+        subnets = read(
             "subnets", lambda: reading.each("DescribeSubnets", "SubnetSet", lambda item: to_subnet(shard, item))
         )
-        routes = reading.part(
+        routes = read(
             "routes",
             lambda: reading.each("DescribeRouteTables", "RouteTableSet", lambda it: to_route_table(shard, it, local)),
         )
-        groups = reading.part("groups", reading.groups)
-        access_lists = reading.part("access_lists", reading.access_lists)
-        interfaces = reading.part("interfaces", reading.interfaces)
-        addresses = reading.part("addresses", reading.addresses)
-        gateways = reading.part("nat_gateways", reading.gateways)
-        flow_logs = reading.part("flow_logs", reading.flow_logs)
-        peerings = reading.part(
+        groups = read("groups", reading.groups)
+        access_lists = read("access_lists", reading.access_lists)
+        interfaces = read("interfaces", reading.interfaces)
+        addresses = read("addresses", reading.addresses)
+        gateways = read("nat_gateways", reading.gateways)
+        flow_logs = read("flow_logs", reading.flow_logs)
+        peerings = read(
             "peerings",
             lambda: reading.each(
                 "DescribeVpcPeeringConnections", "PeerConnectionSet", lambda item: to_peering(shard, item, own)
             ),
         )
-        if len(reading.unread) == _PARTS:
-            raise reading.unread[0]
-        return NetworkInventory(
-            shard,
+        return reading.parts.inventory(
             vpcs=vpcs,
             subnets=subnets,
             route_tables=routes,
@@ -115,29 +117,18 @@ class TencentNetwork:
             nat_gateways=gateways,
             flow_logs=flow_logs,
             peerings=peerings,
-            gaps=tuple(reading.gaps),
         )
 
 
 class _Reading:
-    """One pass over a shard, part by part. `unread`: why a part has nothing; `bindings`: what addresses lead to."""
+    """One pass over a shard, part by part. `bindings`: what addresses lead to."""
 
     def __init__(self, session: Reads, shard: Shard, prices: NetworkPrices) -> None:
         self._session = session
         self._shard = shard
         self._prices = prices
-        self.unread: list[ProviderError] = []
-        self.gaps: list[Gap] = []
+        self.parts = Parts(shard, errors.gap)
         self.bindings: list[Binding] = []
-
-    def part(self, what: str, read: Callable[[], Sequence[_Made]]) -> tuple[_Made, ...]:
-        """What `read` gives; nothing, and a gap, where it fails."""
-        try:
-            return tuple(read())
-        except ProviderError as err:
-            self.unread.append(err)
-            self._gap(what, err)
-            return ()
 
     def each(self, action: str, key: str, make: Callable[[Fields], _Made]) -> list[_Made]:
         """What `make` makes of every element of a list, all pages."""
@@ -152,7 +143,7 @@ class _Reading:
         read = read_groups(self._session, self._shard)
         for what, failures in (("groups", read.failures), ("templates", read.untold)):
             for err in {(err.code, err.operation): err for err in failures}.values():
-                self._gap(what, err)
+                self.parts.gaps.add(what, err)
         return read.found
 
     def access_lists(self) -> Sequence[AccessList]:
@@ -166,7 +157,7 @@ class _Reading:
             except NotFoundError:
                 continue  # deleted since it was listed
             except ProviderError as err:
-                self._gap("access_lists", err)
+                self.parts.gaps.add("access_lists", err)
         return made
 
     def interfaces(self) -> Sequence[NetworkInterface]:
@@ -181,12 +172,10 @@ class _Reading:
                 self._bind(page)
                 kept = (item for item in page if not is_plain(item))
                 found += [(to_address(self._shard, item), cost_of_address(self._shard, item)) for item in kept]
-        try:
+        with self.parts.gaps.part("addresses"):
             for page in self._session.pages(self._shard, "vpc", "DescribeAddresses", "AddressSet", Filters=_PLAIN_ONLY):
                 with as_documented(ADDRESSES):
                     self._bind(page)
-        except ProviderError as err:
-            self._gap("addresses", err)
         return [self._priced(address, cost) for address, cost in found]
 
     def gateways(self) -> Sequence[NatGateway]:
@@ -238,7 +227,7 @@ class _Reading:
         """The forwards of gateways that were listed without any."""
         action = "DescribeNatGatewayDestinationIpPortTranslationNatRules"
         empty = {native_id for native_id, found in forwards.items() if not found}
-        try:
+        with self.parts.gaps.part("nat_gateways"):
             for page in self._session.pages(
                 self._shard, "vpc", action, "NatGatewayDestinationIpPortTranslationNatRuleSet"
             ):
@@ -246,8 +235,3 @@ class _Reading:
                     for rule in page:
                         if named(rule, "NatGatewayId") in empty:
                             forwards[named(rule, "NatGatewayId")].append(to_forward(rule))
-        except ProviderError as err:
-            self._gap("nat_gateways", err)
-
-    def _gap(self, what: str, err: ProviderError) -> None:
-        self.gaps.append(errors.gap(self._shard, what, err))

@@ -1,14 +1,83 @@
-"""What a session is for: one that is for a single thing can do nothing else, whoever it is handed to."""
+"""A provider's table of operations: its whole reach, what each is for, and what a session for one thing may send.
+
+An operation that is in no table never leaves the process, and one that changes something only leaves a session made
+for acting. A session that is for a single thing can do nothing else, whoever it is handed to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from costguard.domain.errors import InvalidInputError
-from costguard.providers.kit.iam.operations import Feature, Operation
+
+
+class Feature(str, Enum):
+    """What a permission is for; a policy document is made for a set of these."""
+
+    IDENTITY = "identity"
+    MEMBERS = "members"
+    ORGANISATION = "organisation"
+    INVENTORY = "inventory"
+    METRICS = "metrics"
+    PRICES = "prices"
+    TRAIL = "trail"
+    BILLING = "billing"
+    KEYS = "keys"
+    ROTATE = "rotate"
+    SUCCEED = "succeed"
+    NETWORK = "network"
+    FIX_NETWORK = "fix_network"
+    STOP = "stop"
+    SNAPSHOT = "snapshot"
+    TERMINATE = "terminate"
+    START = "start"
+    MAIL = "mail"
+    OBJECTS = "objects"
+    KEEP_TAG = "keep_tag"
+    FREEZE = "freeze"
+    SECRETS = "secrets"
+
+
+READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES, Feature.TRAIL})
+"""What guarding the machines of one account reads; `MEMBERS` and `ORGANISATION` reach further accounts.
+
+Without `TRAIL` nobody is told who launched what, and all else goes on.
+"""
+
+SPENDING = frozenset({Feature.IDENTITY, Feature.BILLING})
+"""What reading the bill adds, in the payer's account; only where the policy has budgets."""
+
+ACTING = frozenset({Feature.STOP, Feature.SNAPSHOT, Feature.TERMINATE, Feature.START})
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One API operation (`ec2:DescribeInstances`). `permissions` is empty where the cloud asks for none."""
+
+    name: str
+    feature: Feature
+    permissions: tuple[str, ...]
+    changes_something: bool = False
+
+
+def reads(feature: Feature, *products: str) -> Iterator[Operation]:
+    """Operations that change nothing, each with the permission of its own name; `ec2: StopInstances StartInstances`."""
+    return (Operation(name, feature, (name,)) for name in names(*products))
+
+
+def changes(feature: Feature, *products: str) -> Iterator[Operation]:
+    """Operations that change something, written as for `reads`."""
+    return (Operation(name, feature, (name,), changes_something=True) for name in names(*products))
+
+
+def names(*products: str) -> tuple[str, ...]:
+    """The full names of operations or permissions that are written by product: `ec2: Delete* CreateFleet`."""
+    split = (line.rpartition(":") for line in products)
+    return tuple(f"{product}:{name}" for product, _, listed in split for name in listed.split())
 
 
 class Purpose(str, Enum):
@@ -74,6 +143,11 @@ def reaches(
 def known(reach: Reach) -> Mapping[str, Operation]:
     """Every operation of every kind of session."""
     return {name: operation for table in reach.values() for name, operation in table.items()}
+
+
+def permissions_of(known: Mapping[str, Operation], operation: str) -> str:
+    """The permissions `operation` needs, for people; the operation's own name where it is not known."""
+    return " and ".join(known[operation].permissions) if operation in known else operation
 
 
 class Purposeful(Protocol):

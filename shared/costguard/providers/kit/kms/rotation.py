@@ -1,4 +1,4 @@
-"""What every `KeySuccessor` holds to: a session that can do nothing else, and an alias moved between two canaries."""
+"""What rotates keys and what succeeds them holds to: sessions that can do nothing else, and only what a key allows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,82 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError, RefusedError
-from costguard.domain.keys import EncryptionKey
+from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, RotationMeans
 from costguard.guards.keys.succession import DECISION, MOVED_BACK, SUCCESSOR_OF, can_be_made_again, is_alike
 from costguard.providers.kit.core.fields import as_documented, named
 from costguard.providers.kit.core.session import Session
-from costguard.providers.kit.iam.purposes import OnlyFor, Purpose
+from costguard.providers.kit.iam.permissions import OnlyFor, Purpose, SessionT
+
+
+class KeyRotator(OnlyFor[SessionT], ABC):
+    """The port of that name for `clouds`, from a session that can do nothing else; one key a call, never a retry."""
+
+    purpose: ClassVar = Purpose.ROTATE
+    clouds: ClassVar[Collection[str]]
+
+    def set_period(self, key: EncryptionKey, days: int) -> Receipt:
+        """Turn automatic rotation on with this period, or change the period.
+
+        Raises:
+            OutcomeUnknownError: it may have taken effect; read the key before anything else.
+            AccessDeniedError: the role, or the key's own policy, lacks the permission.
+            RefusedError: the cloud refused, or the period does not fit the key; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+        """
+        require_period(key, days, self.clouds)
+        return self._set_period(key, days)
+
+    def rotate(self, key: EncryptionKey) -> Receipt:
+        """Rotate now; the schedule of automatic rotation stays as it is. Errors as `set_period`."""
+        require_on_demand(key, self.clouds)
+        return self._rotate(key)
+
+    @abstractmethod
+    def _set_period(self, key: EncryptionKey, days: int) -> Receipt:
+        """Set a period that fits the key."""
+
+    @abstractmethod
+    def _rotate(self, key: EncryptionKey) -> Receipt:
+        """Rotate what rotates on demand."""
+
+
+def require_period(key: EncryptionKey, days: int, clouds: Collection[str]) -> None:
+    """Refuse, before anything is sent, a period that this key cannot be given.
+
+    Raises:
+        RefusedError: it cannot.
+    """
+    _require_rotatable(key, RotationMeans.AUTOMATIC, clouds)
+    shortest, longest = key.rotatability.shortest_days, key.rotatability.longest_days
+    if shortest is None or longest is None or not shortest <= days <= longest:
+        raise _not_sent(key, f"a period of {days} days is not from {shortest} to {longest}")
+
+
+def require_on_demand(key: EncryptionKey, clouds: Collection[str]) -> None:
+    """Refuse, before anything is sent, rotating a key that cannot be rotated on demand.
+
+    Raises:
+        RefusedError: it cannot.
+    """
+    _require_rotatable(key, RotationMeans.ON_DEMAND, clouds)
+
+
+def _require_rotatable(key: EncryptionKey, means: RotationMeans, clouds: Collection[str]) -> None:
+    if key.ref.kind != "key" or key.ref.cloud not in clouds or not key.ref.native_id or not key.ref.region:
+        raise _not_sent(key, f"it needs a key of {' or '.join(sorted(clouds))}")
+    if key.manager is not KeyManager.CUSTOMER:
+        raise _not_sent(key, "its cloud decides over it")
+    if key.state is not KeyState.ENABLED:
+        raise _not_sent(key, f"it is {key.state.value}")
+    if means not in key.rotatability.means:
+        raise _not_sent(key, key.rotatability.note or f"its kind does not rotate {means.value}")
+
+
+def _not_sent(key: EncryptionKey, why: str) -> RefusedError:
+    """The error of a key about which nothing was sent."""
+    message = f"rotation of {key.ref}: nothing was sent: {why}"
+    return RefusedError(message, code="Unfit")
+
 
 CANARY_FAILED = "CanaryFailed"
 """A code of our own: the alias was moved and is back, as a canary did not come through."""
@@ -116,7 +187,7 @@ def require_creatable(key: EncryptionKey, decision: str, clouds: Collection[str]
     Raises:
         RefusedError: none can.
     """
-    _require(key, clouds)
+    _require_replaceable(key, clouds)
     if not decision:
         raise unfit(key, "no decision stands behind it")
 
@@ -185,15 +256,15 @@ def _failed(wire: AliasWire, named: str, holder: EncryptionKey, heir: Encryption
 
 
 def _require_movable(alias: str, holder: EncryptionKey, heir: EncryptionKey, clouds: Collection[str]) -> None:
-    _require(holder, clouds)
-    _require(heir, clouds)
+    _require_replaceable(holder, clouds)
+    _require_replaceable(heir, clouds)
     if not alias or alias.startswith("alias/"):
         raise unfit(holder, "it needs an alias without its prefix")
     if holder.ref == heir.ref or not is_alike(holder, heir):
         raise unfit(holder, f"{heir.ref.native_id} cannot do what it does")
 
 
-def _require(key: EncryptionKey, clouds: Collection[str]) -> None:
+def _require_replaceable(key: EncryptionKey, clouds: Collection[str]) -> None:
     if key.ref.kind != "key" or key.ref.cloud not in clouds or not key.ref.native_id or not key.ref.region:
         raise unfit(key, f"it needs a key of {' or '.join(sorted(clouds))}")
     if not can_be_made_again(key):

@@ -1,11 +1,11 @@
-"""Rotation of keys on Tencent Cloud: the two operations that give them new material, and no other."""
+"""What Costguard changes about keys of Tencent Cloud: the two operations that give them new material, and no other."""
 
 from __future__ import annotations
 
 from costguard.domain.actions import Receipt
 from costguard.domain.keys import EncryptionKey
 from costguard.providers.kit.core.fields import named
-from costguard.providers.kit.kms.rotator import KeyRotator
+from costguard.providers.kit.kms.rotation import KeyRotator
 from costguard.providers.tencent.core.products import HOME_REGIONS
 from costguard.providers.tencent.core.session import TencentSession
 

@@ -10,18 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv6Address
 
-from costguard.domain.errors import ProviderError, TruncatedReadError
+from costguard.domain.errors import TruncatedReadError
 from costguard.domain.network import NetworkInterface, PublicAddress
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.providers.alibaba.compute.instances import API as INSTANCES
-from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in, tags_of
 from costguard.providers.alibaba.core.session import AlibabaSession, numbered_pages, prove_permitted
-from costguard.providers.alibaba.network.answers import ref_of, texts_in
+from costguard.providers.alibaba.network.answers import texts_in
 from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
-from costguard.providers.kit.core.gaps import NAMED
+from costguard.providers.kit.core.gaps import NAMED, Gaps
+from costguard.providers.kit.network.reading import ref_of, ref_to
 
 PART = "interfaces"
 _LIST, _SIX = "ecs:DescribeNetworkInterfaces", "vpc:DescribeIpv6Addresses"
@@ -49,8 +49,8 @@ class _Machines:
 
 
 def read_interfaces(
-    session: AlibabaSession, shard: Shard, addresses: Iterable[PublicAddress], bound_privately: Mapping[str, str]
-) -> tuple[tuple[NetworkInterface, ...], list[Gap]]:
+    session: AlibabaSession, gaps: Gaps, addresses: Iterable[PublicAddress], bound_privately: Mapping[str, str]
+) -> tuple[NetworkInterface, ...]:
     """Every interface. `bound_privately` is the private address that an elastic one is bound to, where it is told.
 
     An interface that an instance tells of and the list does not is asked about once more; if it stays away, something
@@ -59,9 +59,9 @@ def read_interfaces(
     Raises:
         ProviderError: not listed.
     """
-    gaps: list[Gap] = []
+    shard = gaps.shard
     cards = _listed(session, shard)
-    try:
+    with gaps.part(PART):
         machines = _Machines()
         if not cards or any(_may_lack_an_address(card) for card in cards.values()):
             machines = _told_by_instances(session, shard)
@@ -72,13 +72,11 @@ def read_interfaces(
             cards |= _listed(session, shard, missing[start : start + NAMED_TOGETHER])
         left = [native_id for native_id in missing if native_id not in cards]
         if left:
-            gaps.append(errors.gap(shard, PART, _kept_from_us(left)))
+            gaps.add(PART, _kept_from_us(left))
         _pair_plain(cards, machines)
-    except ProviderError as err:
-        gaps.append(errors.gap(shard, PART, err))
     _pair_elastic(cards, addresses, bound_privately)
-    gaps += _open_six(session, shard, cards)
-    return tuple(_whole(card) for card in cards.values()), gaps
+    _open_six(session, gaps, cards)
+    return tuple(_whole(card) for card in cards.values())
 
 
 def _listed(session: AlibabaSession, shard: Shard, ids: Sequence[str] = ()) -> dict[str, _Card]:
@@ -102,9 +100,9 @@ def _to_card(shard: Shard, told: Fields) -> _Card:
     vpc, subnet = text(told, "VpcId"), text(told, "VSwitchId")
     found = NetworkInterface(
         ref_of(shard, "interface", named(told, "NetworkInterfaceId")),
-        ref_of(shard, "vpc", vpc) if vpc else None,
-        ref_of(shard, "subnet", subnet) if subnet else None,
-        ref_of(shard, "instance", instance) if instance else None,
+        ref_to(shard, "vpc", vpc),
+        ref_to(shard, "subnet", subnet),
+        ref_to(shard, "instance", instance),
         tuple(dict.fromkeys(each for each in private if each)),
         groups=tuple(texts_in(told, "SecurityGroupIds.SecurityGroupId", _LIST)),
         primary=_PRIMARY.get(text(told, "Type")),
@@ -172,28 +170,26 @@ def _paired(cards: Mapping[str, _Card]) -> set[str]:
     return {public for card in cards.values() for public in card.pairs}
 
 
-def _open_six(session: AlibabaSession, shard: Shard, cards: Mapping[str, _Card]) -> list[Gap]:
+def _open_six(session: AlibabaSession, gaps: Gaps, cards: Mapping[str, _Card]) -> None:
     """IPv6 addresses reach the internet only where they were given bandwidth for it; unread, any of them may."""
-    gaps: list[Gap] = []
+    shard = gaps.shard
     with_prefixes = [native_id for native_id, card in cards.items() if card.has_prefixes]
     if with_prefixes:
         names = without_secrets(", ".join(with_prefixes[:NAMED]))
         gaps.append(Gap(shard, PART, GapKind.UNREADABLE, f"IPv6 prefixes of interfaces are not followed: {names}"))
     if not any(card.six for card in cards.values()):
-        return gaps
-    public: set[str] = set()
-    try:
+        return
+    public = {address for card in cards.values() for address in card.six}
+    with gaps.part(PART):
+        told: set[str] = set()
         for page in numbered_pages(
             session, shard, _SIX, "Ipv6Addresses.Ipv6Address", "Ipv6AddressId", _SIX_PAGE, NetworkType="Public"
         ):
             with as_documented(_SIX):
-                public |= {_six(told) for told in page.values()}
-    except ProviderError as err:
-        public = {address for card in cards.values() for address in card.six}
-        gaps.append(errors.gap(shard, PART, err))
+                told |= {_six(each) for each in page.values()}
+        public = told
     for card in cards.values():
         card.found = replace(card.found, ipv6_public=tuple(each for each in card.six if each in public))
-    return gaps
 
 
 def _six(told: Fields) -> str:
