@@ -250,6 +250,14 @@ def test_what_not_every_provider_has_is_named_with_a_reason() -> None:
     assert found[0].intersection(*found) == wanted
 
 
+def test_every_emulator_has_the_folders_of_its_provider() -> None:
+    lacking = {
+        provider: {name for name in PROVIDER_FILES if not (EMULATORS / provider / name).is_dir()}
+        for provider in provider_files()
+    }
+    assert {provider: names for provider, names in lacking.items() if names} == {}
+
+
 def test_only_settings_reads_the_environment() -> None:
     def reads(path: Path) -> Iterator[tuple[str, int]]:
         for node in nodes(path):

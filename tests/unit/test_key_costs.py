@@ -15,8 +15,13 @@ from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.providers.alibaba.kms import answers as alibaba
 from costguard.providers.aws.kms import answers as aws
 from costguard.providers.tencent.kms import answers as tencent
-from costguard.report.keys.costs import rotation_cost_words, told_cost_words
-from costguard.report.notices.remediations import RemediationFacts, RemediationWord, remediation_notice
+from costguard.report.notices.remediations import (
+    RemediationFacts,
+    RemediationWord,
+    remediation_notice,
+    rotation_cost_words,
+    told_cost_words,
+)
 from costguard.report.words.sentences import Language
 
 KEY = ResourceRef("aws", "111122223333", "us-east-1", "key", "k-1")

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 from costguard.domain.keys import EncryptionKey
 from costguard.guards.keys.rules import KeyRule
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, resource_json
-from costguard.report.keys.costs import rotation_cost_words
 from costguard.report.keys.rules import key_rule_json
 from costguard.report.keys.views import KeyLine, KeyReport
-from costguard.report.notices.remediations import mend_words
+from costguard.report.notices.remediations import mend_words, rotation_cost_words
 from costguard.report.words.sentences import Language, clean
 
 if TYPE_CHECKING:

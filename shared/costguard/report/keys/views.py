@@ -12,8 +12,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.remediations import Remediation
 from costguard.domain.resources import Gap
 from costguard.guards.keys.judge import ROTATION, VENDOR_LIMIT
-from costguard.report.keys.costs import told_cost_words
-from costguard.report.notices.remediations import mend_words
+from costguard.report.notices.remediations import mend_words, told_cost_words
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words.sentences import Language, clean, explain, gap, phrase, short
 

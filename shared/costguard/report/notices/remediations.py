@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from costguard.domain.reasons import Reason
+from costguard.domain.keys import CostKind, RotationCost
+from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import FINAL, Remediation, RemediationKind
-from costguard.report.keys.costs import told_cost_words
 from costguard.report.notices.machines import Notice, local_time
 from costguard.report.words.sentences import Language, clean, explain, label, phrase
 
@@ -20,6 +21,8 @@ _SAID_OF = {
     RemediationKind.MOVE_ALIAS: "mend_old_key",
 }
 """What is to be known about a change of a key."""
+COST, MONTHLY = "cost", "cost_monthly"
+"""Facts of a finding: the kind of cost, and the list price of a key a month."""
 
 
 class RemediationWord(str, Enum):
@@ -114,3 +117,20 @@ def _closing(facts: RemediationFacts, language: Language) -> list[str]:
     if facts.word is RemediationWord.COMES:
         lines.append(phrase("mend_keep", language, subject=str(facts.subject)))
     return lines
+
+
+def rotation_cost_words(cost: RotationCost, language: Language = Language.EN) -> str:
+    """What a rotation costs, or that it is not known."""
+    return _cost_words(cost.kind.value, "" if cost.monthly is None else str(cost.monthly), language)
+
+
+def told_cost_words(facts: Mapping[str, FactValue], language: Language = Language.EN) -> str:
+    """The same of what a finding says; empty where it says nothing of a rotation's cost."""
+    kind = str(facts.get(COST, ""))
+    return (
+        _cost_words(kind, clean(facts.get(MONTHLY, "")), language) if kind in {each.value for each in CostKind} else ""
+    )
+
+
+def _cost_words(kind: str, monthly: str, language: Language) -> str:
+    return phrase(f"key_cost_{kind}", language, monthly=monthly)

@@ -23,7 +23,7 @@ from costguard.domain.keys import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.fields import Fields, as_documented, named, text
-from costguard.report.keys.costs import rotation_cost_words
+from costguard.report.notices.remediations import rotation_cost_words
 
 
 @dataclass(frozen=True, slots=True)
