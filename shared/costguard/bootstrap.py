@@ -95,7 +95,7 @@ def read_policy(settings: Settings, clock: Clock | None = None) -> Policy:
         ProviderError: a published one could not be read.
     """
     if not settings.policy:
-        from costguard.policy.documents.defaults import default_policy
+        from costguard.policy.model.policy import default_policy
 
         return default_policy()
     from costguard.connections.policies import is_published

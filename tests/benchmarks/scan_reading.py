@@ -31,7 +31,7 @@ from costguard.connections import Connections
 from costguard.domain.findings import Verdict
 from costguard.engine.run import scan as scanning
 from costguard.planning.build import judge_all
-from costguard.policy.documents.defaults import default_policy
+from costguard.policy.model.policy import default_policy
 from costguard.ports import Target
 from costguard.settings import load_settings
 

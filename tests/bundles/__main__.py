@@ -30,10 +30,8 @@ from tests.bundles.runtimes import runtime_client, through_its_runtime
 
 from costguard.cli.operate.bundle import ordered
 from costguard.cli.operate.bundling.build import SUMS, Order, build
-from costguard.cli.operate.bundling.faults import FetchError, RefusedBundleError
-from costguard.cli.operate.bundling.locks import needed
-from costguard.cli.operate.bundling.material import Material, find_material
-from costguard.cli.operate.bundling.recipes import HOSTS, PYTHONS, LedgerKind
+from costguard.cli.operate.bundling.locks import FetchError, RefusedBundleError, needed
+from costguard.cli.operate.bundling.recipes import HOSTS, PYTHONS, LedgerKind, Material, find_material
 from costguard.cli.operate.bundling.wheels import WheelTarget, fetch
 
 

@@ -13,7 +13,7 @@ from tests.bundles.reporting import UnexpectedError, done, say
 
 from costguard.cli.operate.bundle import ordered
 from costguard.cli.operate.bundling.build import build
-from costguard.cli.operate.bundling.material import PACKED, Material
+from costguard.cli.operate.bundling.recipes import PACKED, Material
 from costguard.cli.operate.distribution import ci_requirements
 
 _PACKED = {"functions": "functions", "infra/requirements": "requirements"}

@@ -8,8 +8,7 @@ import pytest
 from tests.contract.provider_worlds import WORLDS
 
 from costguard.bootstrap import targets_of
-from costguard.policy.documents.defaults import default_policy
-from costguard.policy.model.policy import Account
+from costguard.policy.model.policy import Account, default_policy
 from costguard.settings import Access, Settings
 
 

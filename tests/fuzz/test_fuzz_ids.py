@@ -9,7 +9,7 @@ from tests.fuzz.mutations import scalars, texts
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, ResourceRef
-from costguard.policy.syntax import cloud_values
+from costguard.policy.syntax import values
 from costguard.policy.syntax.problems import BadValueError
 from costguard.providers.aws.core.transport import parse_timestamp
 
@@ -32,9 +32,9 @@ def test_an_id_is_read_exactly_or_refused(text: str) -> None:
 def test_an_account_id_is_ascii_digits_or_refused(cloud: str, text: str) -> None:
     def check() -> str:
         try:
-            cloud_values.account_pattern(text)
-            cloud_values.resource_id(text)
-            return cloud_values.check_account_id(cloud, text)
+            values.account_pattern(text)
+            values.resource_id(text)
+            return values.check_account_id(cloud, text)
         except BadValueError as err:
             raise InvalidInputError("refused") from err
 

@@ -29,8 +29,7 @@ from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.model.policy import Policy
 from costguard.policy.model.terms import rule_from_terms, terms
 from costguard.policy.syntax import time_values, units, values
-from costguard.policy.syntax.problems import BadValueError, invalid
-from costguard.policy.syntax.text import MAX_BYTES
+from costguard.policy.syntax.problems import MAX_BYTES, BadValueError, invalid
 from costguard.ports import PolicyText
 
 RULE: dict[str, Any] = {

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from costguard.cli.operate.bundling.build import Order
 from costguard.cli.operate.bundling.compiling import Interpreter, find_interpreter
-from costguard.cli.operate.bundling.material import Material
-from costguard.cli.operate.bundling.recipes import Arch, LedgerKind, Recipe, host_recipe
+from costguard.cli.operate.bundling.recipes import Arch, LedgerKind, Material, Recipe, host_recipe
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 HANDLER = (

@@ -19,10 +19,8 @@ from costguard.cli.main import run
 from costguard.cli.operate.bundling import recipes
 from costguard.cli.operate.bundling.build import build
 from costguard.cli.operate.bundling.compiling import find_interpreter, named_interpreter
-from costguard.cli.operate.bundling.faults import RefusedBundleError
-from costguard.cli.operate.bundling.locks import read_lock
-from costguard.cli.operate.bundling.material import find_material
-from costguard.cli.operate.bundling.recipes import LedgerKind
+from costguard.cli.operate.bundling.locks import RefusedBundleError, read_lock
+from costguard.cli.operate.bundling.recipes import LedgerKind, find_material
 from costguard.domain.errors import InvalidInputError
 
 CACHED = f"cpython-3{PYTHON.partition('.')[2]}.pyc"

@@ -12,8 +12,7 @@ import typer
 
 from costguard.cli import main as program
 from costguard.cli.operate.bundling.build import SUMS
-from costguard.cli.operate.bundling.material import find_material
-from costguard.cli.operate.bundling.recipes import HOSTS, PYTHONS
+from costguard.cli.operate.bundling.recipes import HOSTS, PYTHONS, find_material
 
 FOLDER = Path(__file__).parents[2] / "infra/images"
 IMAGES = sorted(FOLDER.glob("*.Dockerfile"))

@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from costguard.cli.operate.bundling.build import modules_of, reached
-from costguard.cli.operate.bundling.deferring import DEFERRED, deferred_file
 from costguard.cli.operate.bundling.locks import Pin, merged, needed, read_lock, requirements_text
-from costguard.cli.operate.bundling.material import find_material
-from costguard.cli.operate.bundling.recipes import HOSTS, Arch
-from costguard.cli.operate.bundling.trimming import aws_services, keeps, newest_versions
+from costguard.cli.operate.bundling.recipes import HOSTS, Arch, find_material
+from costguard.cli.operate.bundling.trimming import DEFERRED, aws_services, deferred_file, keeps, newest_versions
 from costguard.cli.operate.bundling.unpacking import narrow, narrowed_file
 from costguard.cli.operate.bundling.wheels import WheelTarget
 from costguard.domain.errors import InvalidInputError

@@ -13,7 +13,7 @@ from tests.builders import policy
 
 from costguard.policy.model import holidays_cn
 from costguard.policy.model.working_time import WorkingCalendar
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.remarks import remarks
 
 H = timedelta(hours=1)
 SHANGHAI = ZoneInfo("Asia/Shanghai")

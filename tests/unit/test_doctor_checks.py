@@ -41,7 +41,7 @@ from costguard.engine.ledger.people.switch import SwitchState
 from costguard.guards.rules.common import Limits, Mode, Selector, Step
 from costguard.planning import judge_all
 from costguard.policy.model.policy import Owner, Policy
-from costguard.policy.remarks.policy import Remark
+from costguard.policy.remarks import Remark
 from costguard.ports import Caller, Permit
 from costguard.report.doctor.checks import Code, Detail, Diagnosis, DoctorCheck, DoctorQuestion, Health, gravest
 

@@ -17,7 +17,7 @@ from tests.words.catalogues import texts
 from costguard.cli.look.doctor import tell
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind
-from costguard.policy.model.cadence import RunWait
+from costguard.policy.sections import RunWait
 from costguard.ports import CallCount
 from costguard.report.doctor.checks import (
     VERDICTS,

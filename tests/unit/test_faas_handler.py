@@ -269,7 +269,7 @@ def test_building_a_handler_imports_neither_a_cloud_nor_an_engine_and_running_it
         f"import sys; sys.path.insert(0, {str(ROOT / 'functions/idle_gpu')!r}); import handler; "
         "heavy = {'boto3', 'botocore', 'sqlalchemy', 'pydantic', 'slack_sdk', 'aws_lambda_powertools', 'moto', "
         "'ruamel', 'typer', 'rich', 'costguard.engine.run.run'}; print(sorted(heavy & set(sys.modules))); "
-        "import costguard.engine.run.run, costguard.policy.documents.defaults; guards = 'costguard.guards.'; "
+        "import costguard.engine.run.run, costguard.policy.model.policy; guards = 'costguard.guards.'; "
         "print([name for name in sys.modules if name in {guards + 'budget.judge', guards + 'keys.judge', "
         "guards + 'network.judge', guards + 'network.reachability.exposure', "
         "'sqlalchemy', 'boto3'}]); "

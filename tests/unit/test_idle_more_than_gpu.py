@@ -17,9 +17,9 @@ from costguard.domain.signals import SignalHistory, SignalName, Statistic
 from costguard.guards.idle.contradiction import IN_USE_WATTS, in_use_watts
 from costguard.guards.idle.judge import judge_instance
 from costguard.guards.rules.idle import SHIPPED_BOUNDS, BudgetCause, IdleBounds, IdleRule
-from costguard.policy.documents.defaults import default_policy
 from costguard.policy.documents.loader import load_policy
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.model.policy import default_policy
+from costguard.policy.remarks import remarks
 from costguard.ports import PolicyText
 from costguard.report.plan.evidence import evidence_json, evidence_words
 from costguard.report.words.sentences import Language, explain, sentence

@@ -13,7 +13,7 @@ from costguard.policy.diff.idle import loosens
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.ownership import owner_name
 from costguard.policy.model.policy import AnswerTerms, Policy
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.remarks import remarks
 from costguard.ports import PolicyText
 
 HEAD = "version: 1\nidle_gpu: [{name: research}]\n"

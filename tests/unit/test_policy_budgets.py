@@ -30,7 +30,7 @@ from costguard.policy.budget.remarks import BILLED_IN, lies_within
 from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.model.policy import Policy
 from costguard.policy.model.terms import settings_terms, with_digest
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.remarks import remarks
 from costguard.policy.syntax.yaml12 import read_yaml
 from costguard.policy.syntax.yaml_nodes import plain
 from costguard.ports import PolicyText

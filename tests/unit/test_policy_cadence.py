@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from costguard.policy.documents.loader import load_policy
-from costguard.policy.model.cadence import RUNS_EVERY, RunWait, waits_of, whole_runs
+from costguard.policy.sections import RUNS_EVERY, RunWait, waits_of, whole_runs
 from costguard.ports import PolicyText
 from costguard.report.policy.waits import wait_json, waits_table
 from costguard.report.words.sentences import Language

@@ -13,7 +13,7 @@ from costguard.policy.budget.steps import WORD_OF
 from costguard.policy.documents.fields import Document
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.idle.documents import DEFAULT_WAITS
-from costguard.policy.trial.loader import read_described, read_tests
+from costguard.policy.trial.documents import read_described, read_tests
 from costguard.ports import PolicyText
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.policy.budget.freeze_ids import FORMS, misfit
 from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.model.policy import Policy
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.remarks import remarks
 from costguard.ports import PolicyText
 from costguard.report.budget.rules import step_words
 from costguard.report.words.sentences import Language

@@ -10,10 +10,9 @@ import pytest
 from costguard.domain.keys import RotationMeans
 from costguard.guards.keys.rules import QUARTER, KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
-from costguard.policy.documents.defaults import default_policy
 from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.keys.documents import LONGEST, SHORTEST
-from costguard.policy.model.policy import Policy
+from costguard.policy.model.policy import Policy, default_policy
 from costguard.policy.model.terms import with_digest
 from costguard.ports import PolicyText
 from costguard.report.keys.rules import key_rule_json, key_rules_table

@@ -17,10 +17,9 @@ from costguard.domain.actions import Verb
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
 from costguard.guards.rules.common import Consent, Limits, Mode, Protection, Selector, Step
-from costguard.policy.documents.defaults import default_policy
 from costguard.policy.documents.loader import check_policy, load_policy
-from costguard.policy.model.policy import Policy
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.model.policy import Policy, default_policy
+from costguard.policy.remarks import remarks
 from costguard.policy.syntax.yaml12 import read_yaml
 from costguard.policy.syntax.yaml_nodes import Node, plain
 from costguard.ports import PolicyText
@@ -282,8 +281,8 @@ def test_yes_no_and_clock_times_are_text() -> None:
 
 def test_a_scan_without_a_policy_loads_neither_pydantic_nor_yaml() -> None:
     code = (
-        "import sys, costguard.policy.documents.defaults, costguard.policy.model.protection\n"
-        "import costguard.policy.diff.idle, costguard.policy.remarks.policy\n"
+        "import sys, costguard.policy.model.policy, costguard.policy.model.protection\n"
+        "import costguard.policy.diff.idle, costguard.policy.remarks\n"
         "import costguard.adapters.policy_sources.files\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pydantic', 'ruamel', 'chinese_calendar'}))"
     )

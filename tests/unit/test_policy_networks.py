@@ -10,12 +10,11 @@ import pytest
 from costguard.domain.remediations import RemediationKind
 from costguard.guards.network.rules import WATCHED_PORTS, AuditRule, NetworkCheck, NetworkSelector
 from costguard.guards.rules.common import Mode
-from costguard.policy.documents.defaults import ASKS_FOR_MORE, default_policy
 from costguard.policy.documents.loader import check_policy, load_policy
-from costguard.policy.model.policy import Policy
+from costguard.policy.model.policy import ASKS_FOR_MORE, Policy, default_policy
 from costguard.policy.model.terms import with_digest
 from costguard.policy.network.documents import MENDS
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.remarks import remarks
 from costguard.ports import PolicyText
 from costguard.report.network.rules import audit_rule_json, audit_rules_table
 from costguard.report.words.sentences import Language

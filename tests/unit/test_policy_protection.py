@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import KEEP_TAG, Protection
-from costguard.policy.documents.last_good import Usable, usable
+from costguard.policy.documents.bundle import Usable, usable
 from costguard.policy.model.protection import kept_until, protected_by_tag
 from costguard.report.words.sentences import Language, sentence
 

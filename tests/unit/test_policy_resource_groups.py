@@ -16,7 +16,7 @@ from costguard.policy.diff.idle import loosens
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.policy.model.terms import rule_from_terms, terms, with_digest
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.remarks import remarks
 from costguard.ports import PolicyText
 from costguard.providers.alibaba.compute.instances import to_instance as on_alibaba
 from costguard.providers.tencent.compute.instances import to_instance as on_tencent

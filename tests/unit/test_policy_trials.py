@@ -13,7 +13,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.domain.errors import InvalidInputError
 from costguard.policy.documents.loader import load_policy
-from costguard.policy.trial.loader import read_tests
+from costguard.policy.trial.documents import read_tests
 from costguard.ports import PolicyText
 from costguard.report.policy.trial import Trial, tried
 

@@ -22,7 +22,7 @@ from costguard.policy.diff.idle import loosens
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.matching import matches_of
 from costguard.policy.model.policy import Exemption
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.remarks import remarks
 from costguard.ports import PolicyText
 
 DEMO = Selector(tags={"purpose": "customer-demo"})

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from costguard.bootstrap import open_memory, published_policy, read_policy
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, ProviderError
 from costguard.engine.ledger.memory import Memory
-from costguard.policy.documents.last_good import Usable, usable
+from costguard.policy.documents.bundle import Usable, usable
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, PolicyText
 from costguard.report.words.sentences import Language

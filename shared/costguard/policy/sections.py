@@ -1,4 +1,7 @@
-"""What the layer of policies knows of each guard, in one table: the engine's registry has the same names. Pure."""
+"""What the layer of policies knows of each guard, in one table: the engine's registry has the same names. Pure.
+
+And what waits become under the schedule of the runs: a step comes with the first run after its wait.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from types import MappingProxyType
 
 from costguard.domain.actions import Verb
 from costguard.guards import BUDGET, IDLE_GPU, KMS_ROTATION, NETWORK_AUDIT
+from costguard.guards.budget.rules import StepKind
 from costguard.policy.model.policy import Policy
 
 _HOURLY, _DAILY = timedelta(hours=1), timedelta(hours=24)
@@ -77,3 +81,47 @@ SECTIONS: Mapping[str, Section] = MappingProxyType(
 def guards_in(policy: Policy) -> tuple[str, ...]:
     """The guards that this policy has rules for."""
     return tuple(guard for guard, section in SECTIONS.items() if section.rules(policy))
+
+
+RUNS_EVERY: Mapping[str, timedelta] = {guard: section.runs_every for guard, section in SECTIONS.items()}
+"""How often each guard's function runs unless a deployment says otherwise: as functions/*/function.yaml has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunWait:
+    """One wait of a rule, from the step before to `step`, and what it becomes where a run comes `every` so often.
+
+    `becomes` is None where the policy has a calendar: when working hours are over depends on when they began.
+    """
+
+    guard: str
+    rule: str
+    step: str
+    wait: timedelta
+    every: timedelta
+    becomes: timedelta | None
+
+    @property
+    def is_longer(self) -> bool:
+        """Whether people wait longer than the policy says."""
+        return self.becomes is not None and self.becomes > self.wait
+
+
+def whole_runs(wait: timedelta, every: timedelta) -> timedelta:
+    """The wait in whole runs: runs come `every` so often, and one that is minutes early waits for what is due."""
+    return -(-wait // every) * every
+
+
+def waits_of(policy: Policy, every: Mapping[str, timedelta]) -> tuple[RunWait, ...]:
+    """Every wait of the guards in `every`, which says how often each of them runs."""
+    return tuple(
+        RunWait(guard, rule, step, wait, every[guard], None if policy.calendar else _becomes(step, wait, every[guard]))
+        for guard, section in SECTIONS.items()
+        if guard in every
+        for rule, step, wait in section.waits(policy)
+    )
+
+
+def _becomes(step: str, wait: timedelta, every: timedelta) -> timedelta:
+    """No run waits for a freeze: it comes with the first run that is surely later, its notice having taken seconds."""
+    return wait // every * every + every if step == StepKind.FREEZE.value else whole_runs(wait, every)

@@ -18,8 +18,7 @@ from costguard.adapters.policy_sources.selection import (
     too_many,
 )
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.policy.syntax.problems import invalid
-from costguard.policy.syntax.text import MAX_BYTES, decoded, too_long
+from costguard.policy.syntax.problems import MAX_BYTES, decoded, invalid, too_long
 from costguard.ports import PolicyText
 
 

@@ -20,8 +20,7 @@ from costguard.adapters.policy_sources.selection import (
     too_many,
 )
 from costguard.domain.errors import InvalidInputError, RefusedError, UnavailableError
-from costguard.policy.syntax.problems import invalid
-from costguard.policy.syntax.text import MAX_BYTES, decoded, too_long
+from costguard.policy.syntax.problems import MAX_BYTES, decoded, invalid, too_long
 from costguard.ports import PolicyText
 
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from costguard.adapters.policy_sources.git_address import GitAddress, Remote
 from costguard.adapters.policy_sources.git_program import GitProgram
 from costguard.domain.errors import InvalidInputError, RefusedError, UnavailableError
-from costguard.policy.syntax.text import MAX_BYTES
+from costguard.policy.syntax.problems import MAX_BYTES
 
 FETCH_SECONDS = 60.0
 _PINS = (2, 37)  # the first version with http.curloptResolve; an older one passes it over in silence

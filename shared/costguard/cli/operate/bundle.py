@@ -70,7 +70,7 @@ def bundle(
     not the pinned one or a bundle is over its limit. Where it is not 0, nothing was written.
     """
     from costguard.cli.operate.bundling.build import build
-    from costguard.cli.operate.bundling.faults import RefusedBundleError
+    from costguard.cli.operate.bundling.locks import RefusedBundleError
 
     order = ordered(host, function, python=python, arch=arch, ledger=ledger, wheels=wheels, interpreter=interpreter)
     folder = Path(out)
@@ -127,8 +127,14 @@ def ordered(
     """
     from costguard.cli.operate.bundling.build import Order
     from costguard.cli.operate.bundling.compiling import find_interpreter, named_interpreter
-    from costguard.cli.operate.bundling.material import find_material
-    from costguard.cli.operate.bundling.recipes import Arch, LedgerKind, Recipe, check_python, host_recipe
+    from costguard.cli.operate.bundling.recipes import (
+        Arch,
+        LedgerKind,
+        Recipe,
+        check_python,
+        find_material,
+        host_recipe,
+    )
 
     recipe = host_recipe(host)
     try:

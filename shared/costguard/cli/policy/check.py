@@ -33,7 +33,7 @@ from costguard.report.words.sentences import Language, choice, clean, label, phr
 if TYPE_CHECKING:
     from costguard.guards.rules.common import Rung
     from costguard.policy.model.policy import Policy
-    from costguard.policy.remarks.policy import Remark
+    from costguard.policy.remarks import Remark
     from costguard.policy.syntax.problems import Problem
     from costguard.settings import Settings
 
@@ -88,8 +88,8 @@ def check(
     Reads no cloud and no ledger. Exit 0 when the policy is valid, 2 when it is not.
     """
     from costguard.policy.documents.loader import check_policy
-    from costguard.policy.model.cadence import waits_of
-    from costguard.policy.remarks.policy import remarks
+    from costguard.policy.remarks import remarks
+    from costguard.policy.sections import waits_of
     from costguard.policy.syntax.problems import invalid
 
     every = _runs_every(runs_every)
@@ -128,7 +128,7 @@ def check(
 
 def _runs_every(given: str) -> Mapping[str, timedelta]:
     """How often each function runs: all as given, or each as it is shipped."""
-    from costguard.policy.model.cadence import RUNS_EVERY
+    from costguard.policy.sections import RUNS_EVERY
     from costguard.policy.syntax.problems import BadValueError
     from costguard.policy.syntax.units import parse_duration
 

@@ -76,7 +76,7 @@ def starter_files(wheel: str = "") -> Mapping[str, str]:
     Raises:
         InvalidInputError: as `ci_requirements`.
     """
-    from costguard.cli.operate.bundling.material import find_material
+    from costguard.cli.operate.bundling.recipes import find_material
     from costguard.cli.operate.distribution import ci_requirements
     from costguard.policy.schema.documents import FILES, schema_of
 

@@ -93,7 +93,7 @@ def text_of(path: Path) -> str:
     Raises:
         InvalidInputError: nothing there, too long, or no text.
     """
-    from costguard.policy.syntax.text import decoded
+    from costguard.policy.syntax.problems import decoded
 
     try:
         with path.open("rb") as file:
@@ -108,7 +108,7 @@ def text_of(path: Path) -> str:
 
 
 def _of_file(path: str, text: str, policy: Policy) -> Iterator[Trial]:
-    from costguard.policy.trial.loader import read_tests
+    from costguard.policy.trial.documents import read_tests
     from costguard.report.policy.trial import tried
 
     document, lines = read_tests(path, text)

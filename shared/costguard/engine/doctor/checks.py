@@ -25,7 +25,7 @@ from costguard.guards.rules.common import Mode
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.rails import names_of
 from costguard.policy.model.policy import Policy
-from costguard.policy.remarks.policy import Remark
+from costguard.policy.remarks import Remark
 from costguard.ports import Caller, Permit
 from costguard.report.doctor.checks import Code, Detail, DoctorCheck
 from costguard.report.waste.day_one import UNMEASURED

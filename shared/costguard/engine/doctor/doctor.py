@@ -28,7 +28,7 @@ from costguard.guards import IDLE_GPU
 from costguard.planning import judge_all
 from costguard.planning.rails import SEEN_WITHIN, leads, others_of
 from costguard.policy.model.policy import Policy
-from costguard.policy.remarks.policy import remarks
+from costguard.policy.remarks import remarks
 from costguard.ports import Caller, Clock, CloudAuditLog, Permit, Preflight, Target, Workers
 from costguard.report.doctor.checks import Detail, DoctorCheck
 

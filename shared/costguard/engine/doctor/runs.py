@@ -12,9 +12,8 @@ from costguard.domain.errors import LedgerError
 from costguard.domain.reasons import FactValue
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.runs import RunRecord
-from costguard.policy.model.cadence import RunWait, waits_of
 from costguard.policy.model.policy import Policy
-from costguard.policy.sections import SECTIONS, guards_in
+from costguard.policy.sections import SECTIONS, RunWait, guards_in, waits_of
 from costguard.report.doctor.checks import Code, Detail, DoctorCheck, RunFault, RunTold
 
 _MISSED = timedelta(hours=3)  # beyond how often runs were seen to come

@@ -12,7 +12,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.policy.published import Bundles, Waits, compiled, standing
-from costguard.policy.documents.last_good import Usable, usable
+from costguard.policy.documents.bundle import Usable, usable
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicySource, PolicyText
 from costguard.report.words.sentences import Language

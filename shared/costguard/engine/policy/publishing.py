@@ -23,7 +23,7 @@ from costguard.engine.policy.published import (
 )
 from costguard.policy.diff.differences import Difference, Direction, loosening
 from costguard.policy.diff.policies import APPROVALS_NEEDED, LOOSENING_WAITS, changes, loosening_words, observes_only
-from costguard.policy.documents.last_good import Usable, usable
+from costguard.policy.documents.bundle import Usable, usable
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 from costguard.report.words.sentences import Language, phrase

@@ -49,7 +49,6 @@ from costguard.policy.documents.fields import (
     Whole,
     made,
 )
-from costguard.policy.syntax import cloud_values as clouds
 from costguard.policy.syntax import time_values as times
 from costguard.policy.syntax import units
 from costguard.policy.syntax import values as v
@@ -124,7 +123,7 @@ Steps = Annotated[tuple[Step, ...], AfterValidator(check_steps)]
 At = Annotated[dict[str, Steps], AfterValidator(check_at)]
 
 ExactCloud = Annotated[str, BeforeValidator(v.choice(f.CLOUD_WORDS, "a cloud")), BeforeValidator(scope.exact)]
-ExactAccount = Annotated[str, AfterValidator(clouds.account_pattern), BeforeValidator(scope.exact)]
+ExactAccount = Annotated[str, AfterValidator(v.account_pattern), BeforeValidator(scope.exact)]
 ExactRegion = Annotated[str, AfterValidator(v.matching(_REGION, "a region")), BeforeValidator(scope.exact)]
 ExactClouds = Annotated[tuple[ExactCloud, ...], AfterValidator(v.some(_EVERYTHING))]
 ExactAccounts = Annotated[tuple[ExactAccount, ...], AfterValidator(v.some(_EVERYTHING))]
@@ -296,13 +295,13 @@ class LaunchFreezeDocument(Document):
         cloud = info.data.get("cloud")
         if role is not None and info.data.get("account") is None:
             raise BadValueError("a role goes with the account it is in", "add account: and its id")
-        return role if cloud is None or role is None else clouds.check_role(cloud, role)
+        return role if cloud is None or role is None else v.check_role(cloud, role)
 
     @field_validator("account")
     @classmethod
     def _account(cls, text: str | None, info: ValidationInfo) -> str | None:
         cloud = info.data.get("cloud")
-        return text if cloud is None or text is None else clouds.check_account_id(cloud, text)
+        return text if cloud is None or text is None else v.check_account_id(cloud, text)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

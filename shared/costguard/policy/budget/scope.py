@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from costguard.domain.refs import CLOUDS, provider_of
-from costguard.policy.syntax.cloud_values import check_account_id, check_region
 from costguard.policy.syntax.problems import BadValueError
+from costguard.policy.syntax.values import check_account_id, check_region
 
 _GLOB_SIGNS = frozenset("*?[")
 _EVERYTHING = "leave the key out to cover everything"

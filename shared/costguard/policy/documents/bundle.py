@@ -2,7 +2,7 @@
 
 The same files make the same bytes on every machine, so a bundle can be kept once and never changed, and whoever
 fetches it can tell that it is the one that was asked for. The files are inside as they were written: mistakes and
-explanations name their lines.
+explanations name their lines. And how long the last good policy may stand in for one that cannot be read or is wrong.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import Enum
 
 from costguard.domain.errors import InvalidInputError
 
@@ -77,3 +79,26 @@ def bundle_files(body: bytes, digest: str) -> Mapping[str, str]:
         message = f"{digest[:12]} is no published policy"
         raise InvalidInputError(message)
     return dict(sorted(files.items()))
+
+
+KEPT_FOR = timedelta(days=7)  # NEVER rule 11
+_CLOCK_SKEW = timedelta(minutes=5)
+
+
+class Usable(str, Enum):
+    """Whether a policy loaded some time ago may still decide."""
+
+    OK = "ok"
+    REFUSE = "refuse"
+
+
+def usable(policy_loaded_at: datetime, now: datetime) -> Usable:
+    """OK for at most seven days; a policy loaded in the future tells of a broken clock and is refused.
+
+    Raises:
+        ValueError: one of the times carries no offset.
+    """
+    if policy_loaded_at.utcoffset() is None or now.utcoffset() is None:
+        raise ValueError("both times must carry an offset")
+    age = now - policy_loaded_at
+    return Usable.OK if -_CLOCK_SKEW <= age <= KEPT_FOR else Usable.REFUSE

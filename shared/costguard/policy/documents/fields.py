@@ -30,7 +30,6 @@ from costguard.domain.resources import Billing
 from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Consent, Limits, Mode
 from costguard.policy.model.channels import channel
-from costguard.policy.syntax import cloud_values as clouds
 from costguard.policy.syntax import time_values as times
 from costguard.policy.syntax import units
 from costguard.policy.syntax import values as v
@@ -85,7 +84,7 @@ Hours = Annotated[tuple[time, time], BeforeValidator(times.hours)]
 Weekdays = Annotated[frozenset[int], BeforeValidator(times.weekdays)]
 Holidays = Annotated[str | tuple[date, ...], BeforeValidator(times.holidays)]
 Zone = Annotated[str, AfterValidator(times.zone)]
-Regions = Annotated[tuple[str, ...] | None, BeforeValidator(clouds.regions)]
+Regions = Annotated[tuple[str, ...] | None, BeforeValidator(v.regions)]
 Role = Annotated[str, AfterValidator(v.matching(_ROLE, "a role: its name or ARN, without spaces"))]
 ExternalId = Annotated[
     str, AfterValidator(v.matching(_EXTERNAL_ID, "an external id: 2 to 1224 of letters, digits and +=,.@:/-"))
@@ -101,7 +100,7 @@ Url = Annotated[
     AfterValidator(v.server),
 ]
 Channel = Annotated[str, AfterValidator(channel)]
-ResourceId = Annotated[str, AfterValidator(clouds.resource_id)]
+ResourceId = Annotated[str, AfterValidator(v.resource_id)]
 SlackTeam = Annotated[
     str,
     AfterValidator(
@@ -123,7 +122,7 @@ CloudUser = Annotated[
 CloudUsers = Annotated[tuple[CloudUser, ...], AfterValidator(v.some("leave the key out where nobody is"))]
 
 CloudPattern = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
-AccountPattern = Annotated[str, AfterValidator(clouds.account_pattern)]
+AccountPattern = Annotated[str, AfterValidator(v.account_pattern)]
 RegionPattern = Annotated[str, AfterValidator(v.matching(re.compile(r"[a-z0-9*?\[\]!-]{1,40}"), "a region or pattern"))]
 TypePattern = Annotated[
     str, AfterValidator(v.matching(_INSTANCE_TYPE, "an instance type or pattern", "write for example p4d.* or GN10Xp*"))
@@ -149,7 +148,7 @@ ResourceIds = Annotated[tuple[ResourceId, ...], AfterValidator(v.some(v.ALL))]
 TagNames = Annotated[tuple[TagName, ...], AfterValidator(v.some("leave the key out to keep the tags Costguard knows"))]
 AccountIds = Annotated[
     tuple[AccountPattern, ...],
-    AfterValidator(clouds.account_ids),
+    AfterValidator(v.account_ids),
     AfterValidator(v.some("leave the key out to protect no account")),
 ]
 Wait = Annotated[timedelta, BeforeValidator(times.remediation_wait)]

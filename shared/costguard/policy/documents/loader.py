@@ -17,8 +17,7 @@ from costguard.policy.documents.crosschecks import FileKind, PolicyFile, cross_c
 from costguard.policy.documents.policy import ExceptionDocument, MainDocument, OwnerDocument, RulesDocument
 from costguard.policy.model.policy import Policy
 from costguard.policy.syntax.explain import explained
-from costguard.policy.syntax.problems import Mark, Problem, did_you_mean, in_order, invalid, printable
-from costguard.policy.syntax.text import MAX_TOTAL_BYTES
+from costguard.policy.syntax.problems import MAX_TOTAL_BYTES, Mark, Problem, did_you_mean, in_order, invalid, printable
 from costguard.policy.syntax.yaml12 import read_yaml
 from costguard.policy.syntax.yaml_nodes import plain
 

@@ -22,9 +22,8 @@ from costguard.policy.idle.documents import RuleDocument
 from costguard.policy.keys.documents import KeyRuleDocument
 from costguard.policy.network.documents import AuditRuleDocument
 from costguard.policy.sections import SECTIONS
-from costguard.policy.syntax.cloud_values import check_account_id, check_region, check_role
 from costguard.policy.syntax.problems import BadValueError
-from costguard.policy.syntax.values import nonempty
+from costguard.policy.syntax.values import check_account_id, check_region, check_role, nonempty
 
 _TWO = 2
 

@@ -1,19 +1,19 @@
-"""The compiled policy: what the engine reads, after every check has passed."""
+"""The compiled policy: what the engine reads, after every check has passed; and the one where nobody wrote any."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from costguard.domain.actions import LaunchFreeze
+from costguard.domain.actions import LaunchFreeze, Verb
 from costguard.domain.money import Money
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import BudgetRule, PriorityClass
-from costguard.guards.keys.rules import KeyRule
-from costguard.guards.network.rules import AuditRule
-from costguard.guards.rules.common import Mode, Protection, Selector
-from costguard.guards.rules.idle import IdleRule
-from costguard.policy.model.terms import UNSAID, digest_of
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.network.rules import AuditRule, NetworkCheck
+from costguard.guards.rules.common import Limits, Mode, Protection, Selector, Step
+from costguard.guards.rules.idle import SHIPPED_BOUNDS, IdleRule
+from costguard.policy.model.terms import UNSAID, digest_of, with_digest
 from costguard.policy.model.working_time import WorkingCalendar
 
 
@@ -175,3 +175,42 @@ def with_policy_digest(policy: Policy) -> Policy:
     """The same policy with its digest."""
     said = replace(policy, digest="", exemptions=tuple(sorted(policy.exemptions, key=digest_of)))
     return replace(policy, digest=digest_of(said))
+
+
+DEFAULT_RULE = "default"
+ASKS_FOR_MORE = frozenset({NetworkCheck.REGION, NetworkCheck.WIDE_PEERING, NetworkCheck.PRIVATE_SUBNET_EXPOSED})
+"""The checks of networks that cannot be made before a policy says what is allowed."""
+
+
+def default_policy() -> Policy:
+    """Observe; one rule for everything: running longer than 24 h and idle over that time, warn, then stop.
+
+    Idle is GPU, CPU and network together: by the GPU alone, machines that load data, simulate or serve are idle.
+
+    And one for every key: rotated by itself every 90 days; and one for every network, which mends nothing.
+    """
+    rule = IdleRule(
+        name=DEFAULT_RULE,
+        mode=Mode.OBSERVE,
+        applies_to=Selector(),
+        idle=SHIPPED_BOUNDS,
+        ladder=(Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, timedelta(hours=24))),
+        limits=Limits(),
+        digest="",
+    )
+    policy = Policy(
+        mode=Mode.OBSERVE,
+        idle_gpu=(with_digest(rule),),
+        accounts=(),
+        owners=(),
+        exemptions=(),
+        protection=Protection(),
+        calendar=None,
+        signals=SignalSettings(),
+        prices=(),
+        default_channel="",
+        digest="",
+        kms_rotation=(with_digest(KeyRule(DEFAULT_RULE, Mode.OBSERVE, KeySelector())),),
+        network_audit=(with_digest(AuditRule(DEFAULT_RULE, Mode.OBSERVE, frozenset(NetworkCheck) - ASKS_FOR_MORE)),),
+    )
+    return with_policy_digest(policy)

@@ -8,7 +8,8 @@ from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address, ip_network
 
 from costguard.domain.refs import CLOUDS, provider_of
-from costguard.policy.syntax import cloud_values, units
+from costguard.policy.syntax import units
+from costguard.policy.syntax import values as cloud_values
 from costguard.policy.syntax.problems import BadValueError
 
 _SHORTEST_UNATTACHED = timedelta(hours=1)  # an address that moves between machines is without use for minutes

@@ -27,8 +27,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.parser import Parser
 from ruamel.yaml.scanner import Scanner
 
-from costguard.policy.syntax.problems import Mark, Problem, excerpt, field_path, shortened
-from costguard.policy.syntax.text import MAX_BYTES, too_long
+from costguard.policy.syntax.problems import MAX_BYTES, Mark, Problem, excerpt, field_path, shortened, too_long
 from costguard.policy.syntax.yaml_nodes import Mapping, Node, Plain, Scalar, Sequence, YamlDocument
 
 MAX_DEPTH = 50

@@ -6,9 +6,18 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from typing_extensions import Self
 
 from costguard.domain.actions import Verb
@@ -19,8 +28,11 @@ from costguard.policy.documents import fields as f
 from costguard.policy.documents.fields import Document
 from costguard.policy.syntax import units
 from costguard.policy.syntax import values as v
-from costguard.policy.syntax.cloud_values import check_account_id, check_region
-from costguard.policy.syntax.problems import BadValueError
+from costguard.policy.syntax.explain import explained
+from costguard.policy.syntax.problems import BadValueError, Mark, Problem, in_order, invalid
+from costguard.policy.syntax.values import check_account_id, check_region
+from costguard.policy.syntax.yaml12 import read_yaml
+from costguard.policy.syntax.yaml_nodes import plain
 
 _ALL = Decimal(100)
 _LADDER = ("warned", "stopped", "warned_again", "snapshotted")
@@ -194,3 +206,46 @@ def written_value(value: Any) -> str:
     if isinstance(value, Enum):
         return str(value.value)
     return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+_Model = TypeVar("_Model")
+
+
+def read_tests(path: str, text: str) -> tuple[TestsDocument, tuple[int, ...]]:
+    """The tests of one file, and the line that each begins on.
+
+    Raises:
+        InvalidInputError: tells every mistake with file, line and column.
+    """
+    document, places = _read(path, text, TestsDocument)
+    names = [test.name for test in document.tests]
+    twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
+    if twice is not None:
+        index = len(names) - 1 - names[::-1].index(twice)
+        mark = places.locate(("tests", index, "name"))[0]
+        raise invalid((places.problem(mark, f"tests[{index}].name", f"{twice!r} is there twice", "name it otherwise"),))
+    return document, tuple(places.locate(("tests", index))[0].line for index in range(len(names)))
+
+
+def read_described(path: str, text: str) -> DescribedDocument:
+    """A machine described in a file.
+
+    Raises:
+        InvalidInputError: tells every mistake with file, line and column.
+    """
+    return _read(path, text, DescribedDocument)[0]
+
+
+def _read(path: str, text: str, model: type[_Model]) -> tuple[_Model, Any]:
+    document = read_yaml(path, text)
+    problems: list[Problem] = list(document.problems)
+    if document.root is None:
+        raise invalid(in_order(problems or [Problem(path, Mark(), "", "the file is empty")]))
+    try:
+        found = TypeAdapter(model).validate_python(plain(document.root), strict=True)
+    except ValidationError as err:
+        problems += [each for each in explained(document, err, model) if each.mark not in document.damaged]
+        raise invalid(in_order(problems)) from err
+    if problems:
+        raise invalid(in_order(problems))
+    return found, document

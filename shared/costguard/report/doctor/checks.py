@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.resources import Gap
-from costguard.policy.model.cadence import RunWait
+from costguard.policy.sections import RunWait
 from costguard.report.waste.day_one import CallRow
 
 

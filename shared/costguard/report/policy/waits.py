@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from costguard.policy.model.cadence import RunWait
+from costguard.policy.sections import RunWait
 from costguard.report.tables import Column, Table
 from costguard.report.words.sentences import Language, clean, phrase, span
 

@@ -19,10 +19,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from costguard.cli.operate.bundling.compiling import Interpreter, compile_tree
-from costguard.cli.operate.bundling.faults import RefusedBundleError
-from costguard.cli.operate.bundling.locks import Pin, needed
-from costguard.cli.operate.bundling.material import Material
-from costguard.cli.operate.bundling.recipes import MEGABYTE, UNZIPPED_LIMIT, Recipe
+from costguard.cli.operate.bundling.locks import Pin, RefusedBundleError, needed
+from costguard.cli.operate.bundling.recipes import MEGABYTE, UNZIPPED_LIMIT, Material, Recipe
 from costguard.cli.operate.bundling.trimming import WITH_SOURCES
 from costguard.cli.operate.bundling.unpacking import Unpacked, unpack
 from costguard.cli.operate.bundling.wheels import WheelTarget, fetch, in_folder

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from costguard.cli.operate.bundling.faults import FetchError
+from costguard.cli.operate.bundling.locks import FetchError
 from costguard.domain.errors import InvalidInputError
 
 _TELL = "import platform, sys; print(sys.implementation.name, platform.python_version())"

@@ -1,4 +1,11 @@
-"""Lock files as `infra/requirements/lock` writes them: versions, hashes, and who asked for each. Pure."""
+"""Lock files as `infra/requirements/lock` writes them: versions, hashes, and who asked for each. Pure.
+
+What may go wrong while a bundle is made:
+
+CostguardError
+├── FetchError      packages, or the interpreter asked for, could not be had
+└── RefusedBundleError  what was had is not what was pinned, or too large; nothing was written
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from costguard.domain.errors import InvalidInputError
+from costguard.domain.errors import CostguardError, InvalidInputError
 
 _PIN = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9.!+_-]+)(?P<rest>.*)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
@@ -107,3 +114,11 @@ def requirements_text(pins: Iterable[Pin]) -> str:
         f"{pin.name}=={pin.version} " + " ".join(f"--hash=sha256:{one}" for one in sorted(pin.hashes)) for pin in pins
     )
     return "".join(f"{line}\n" for line in lines)
+
+
+class FetchError(CostguardError):
+    """A package could not be had: try again, or give a folder of wheels."""
+
+
+class RefusedBundleError(CostguardError):
+    """A hash is not the pinned one, or a bundle is over its limit. Nothing was written."""

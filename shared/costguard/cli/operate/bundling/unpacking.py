@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from costguard.cli.operate.bundling.deferring import DEFERRED, deferred_file
-from costguard.cli.operate.bundling.faults import RefusedBundleError
-from costguard.cli.operate.bundling.trimming import keeps, newest_versions
+from costguard.cli.operate.bundling.locks import RefusedBundleError
+from costguard.cli.operate.bundling.trimming import DEFERRED, deferred_file, keeps, newest_versions
 from costguard.cli.operate.bundling.wheels import Wheel
 from costguard.providers.aws.iam.permissions import KNOWN_OPERATIONS
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from costguard.cli.operate.bundling.faults import FetchError, RefusedBundleError
-from costguard.cli.operate.bundling.locks import Pin, canonical, requirements_text
+from costguard.cli.operate.bundling.locks import FetchError, Pin, RefusedBundleError, canonical, requirements_text
 from costguard.cli.operate.bundling.recipes import Arch
 from costguard.domain.errors import InvalidInputError
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from costguard.domain.actions import Verb
 from costguard.domain.refs import CLOUDS, provider_of
+from costguard.domain.remediations import RemediationKind
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.network.rules import AuditRule
 from costguard.guards.rules.common import Consent, Mode, Protection, Selector
@@ -15,7 +16,6 @@ from costguard.guards.rules.idle import FREE_SIGNALS, IdleRule
 from costguard.guards.rules.spelling import any_glob, spelling
 from costguard.policy.budget.remarks import budget_remarks
 from costguard.policy.model.policy import Policy
-from costguard.policy.network.remarks import network_remarks
 
 _SOON = timedelta(days=7)
 _AHEAD = timedelta(days=60)  # longer than most waits in working hours, and the announcement comes about then
@@ -259,3 +259,22 @@ def _mistakes(one: str, other: str) -> int:
             row.append(best)
         before = last
     return row[-1]
+
+
+def network_remarks(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Every warning about rules for networks, with the name of the rule."""
+    for rule in policy.network_audit:
+        for message in _of_network_rule(rule, policy.mode):
+            yield f"rule for networks {rule.name}", message
+
+
+def _of_network_rule(rule: AuditRule, ceiling: Mode) -> Iterator[str]:
+    if rule.mend and rule.mode is not Mode.ENFORCE:
+        why = "" if ceiling is not Mode.ENFORCE else "; a rule for networks does not take the policy's mode"
+        yield f"mend is only rehearsed, for the rule's own mode is {rule.mode.name.lower()}{why}"
+    if rule.mode is Mode.ENFORCE and not rule.mend:
+        yield "mode: enforce without mend changes nothing: owners are told, and no more"
+    if rule.mend and rule.actions_per_day == 0:
+        yield "a cap of 0 allows nothing: this rule never mends"
+    if RemediationKind.RELEASE_ADDRESS in rule.mend and rule.mode is Mode.ENFORCE:
+        yield "release_address gives addresses up for good; keep names those that must stay"

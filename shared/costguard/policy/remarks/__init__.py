@@ -1,1 +1,0 @@
-"""What a valid policy says that its writer may not have meant."""
