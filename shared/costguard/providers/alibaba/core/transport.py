@@ -33,7 +33,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.providers.alibaba.core.products import SERVICES
 from costguard.providers.kit.core.credentials import Keys, without_secrets
 from costguard.providers.kit.core.gate import Gate
-from costguard.providers.kit.core.pacing import date_told
+from costguard.providers.kit.core.pacing import THIS_MACHINE, date_told
 
 _CONNECT_SECONDS = 5.0
 _SILENCE_SECONDS = 10.0  # between two parts of an answer
@@ -41,7 +41,6 @@ _LONGEST_BODY = 32 * 1024 * 1024
 _CHUNK = 64 * 1024
 _KEPT_CONNECTIONS = 16
 _MOST_CLIENTS = 64  # a kept client costs about 0.4 MB
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class WireError(Exception):
@@ -93,7 +92,7 @@ def check_endpoint(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        plain = parts.scheme == "http" and parts.hostname in _LOOPBACK
+        plain = parts.scheme == "http" and parts.hostname in THIS_MACHINE
         whole = bool(parts.hostname) and parts.path in {"", "/"} and not (parts.query or parts.fragment or "@" in url)
         good = whole and (plain or parts.scheme == "https") and parts.port != 0
     except ValueError:
@@ -218,7 +217,7 @@ class Transport:
         self._gate.check(operation, dry_run=dry_run)
         if exchange is None or operation != exchange.question.operation:
             raise WireError("NotAsked", f"{operation} was not asked for", sent=False)
-        if not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)):
+        if not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in THIS_MACHINE)):
             raise WireError("NotEncrypted", f"{operation} would leave over plain HTTP", sent=False)
         signed_with = form.get("AccessKeyId"), form.get("SecurityToken", "")
         if signed_with != (exchange.keys.key_id, exchange.keys.token):
@@ -298,7 +297,7 @@ def _adapter() -> Any:
         def send(self, request: Any, **how: Any) -> Any:
             exchange = self._transport.leaving(request.url)
             host = urlsplit(request.url).hostname
-            if host in _LOOPBACK or should_bypass_proxies(request.url, None):  # NO_PROXY, which the SDK forgets
+            if host in THIS_MACHINE or should_bypass_proxies(request.url, None):  # NO_PROXY, which the SDK forgets
                 how["proxies"] = {}
             if how.get("verify") is True:  # no bundle named by ALIBABA_CLOUD_CA_BUNDLE
                 how["verify"] = _system_certificates() or True

@@ -31,8 +31,6 @@ from costguard.providers.kit.compute.source import (
     Described,
     Reading,
     batched,
-    by_id,
-    known_among,
     type_in,
 )
 from costguard.providers.kit.core.calls import listed
@@ -162,12 +160,7 @@ class AwsInventory(CloudInventory[AwsSession]):
         return found
 
     def _described(self, shard: Shard, ids: Sequence[str]) -> Described:
-        def describe(some: Sequence[str]) -> Described:
-            return by_id(
-                _API, self._items(listed(self._session, shard, _API, "Reservations", InstanceIds=list(some))), some
-            )
-
-        return known_among(ids, describe)
+        return self._known(shard, ids, "Reservations")
 
     def _attached(
         self, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from costguard.providers.aws.iam.permissions import KNOWN_OPERATIONS, OPERATIONS
 from costguard.providers.kit.core.gate import Gate
+from costguard.providers.kit.core.pacing import on_this_machine
 from costguard.providers.kit.iam.permissions import Operation
 
 # Reading AWS's timestamps quickly. botocore tries `float()`, then hands every string to dateutil: 17 to 28 µs a
@@ -219,7 +220,7 @@ class Clients:
                     service,
                     region_name=region,
                     endpoint_url=self._endpoint_url,
-                    config=_config(self._agent, direct=_is_loopback(self._endpoint_url)),
+                    config=_config(self._agent, direct=on_this_machine(self._endpoint_url)),
                 )
                 self._kept[key] = client
                 if len(self._kept) > _MOST_CLIENTS:
@@ -235,10 +236,6 @@ class Clients:
             self._kept.clear()
         for client in kept:
             client.close()
-
-
-def _is_loopback(url: str | None) -> bool:
-    return urlsplit(url or "").hostname in {"localhost", "127.0.0.1", "::1"}
 
 
 @functools.lru_cache(maxsize=4)

@@ -17,7 +17,7 @@ from costguard.domain.errors import NotFoundError, ProviderError, TruncatedReadE
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Gap, GapKind, Instance, InstanceDetail, Inventory
 from costguard.ports import Discovery, Target
-from costguard.providers.kit.core.calls import Lists
+from costguard.providers.kit.core.calls import Lists, listed
 from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, named, text
 
@@ -202,6 +202,15 @@ class CloudInventory(ABC, Generic[ListsT]):
     @abstractmethod
     def _described(self, shard: Shard, ids: Sequence[str]) -> Described:
         """Those of these instances that there are."""
+
+    def _known(self, shard: Shard, ids: Sequence[str], result_key: str) -> Described:
+        """The same, where one id that nobody knows makes the cloud refuse them all."""
+
+        def describe(some: Sequence[str]) -> Described:
+            found = listed(self._session, shard, self.api, result_key, InstanceIds=list(some))
+            return by_id(self.api, self._items(found), some)
+
+        return known_among(ids, describe)
 
     @abstractmethod
     def _attached(

@@ -30,6 +30,11 @@ THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
 """Host names of this machine, where only a stand-in answers."""
 
 
+def on_this_machine(url: str | None) -> bool:
+    """Whether requests to this address stay on this machine."""
+    return urlsplit(url or "").hostname in THIS_MACHINE
+
+
 @dataclass(slots=True)
 class _Bucket:
     tokens: float
@@ -71,7 +76,7 @@ def pacer_for(rates: Mapping[str, tuple[float, float]], endpoint: str | None) ->
 
     A stand-in has limits where somebody sets them, and then says so: it is asked as fast as it answers.
     """
-    if endpoint and urlsplit(endpoint).hostname in THIS_MACHINE:
+    if on_this_machine(endpoint):
         return Pacer(dict.fromkeys(rates, _UNHURRIED), other=_UNHURRIED)
     return Pacer(rates)
 

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from math import ceil
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError, UnavailableError
 from costguard.domain.refs import ResourceRef, Shard
@@ -21,7 +20,7 @@ from costguard.domain.signals import HOUR, SignalName
 from costguard.providers.kit.compute.metrics import Cells, Window, fold_counts, fold_values
 from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import as_documented
-from costguard.providers.kit.core.pacing import THIS_MACHINE
+from costguard.providers.kit.core.pacing import on_this_machine
 from costguard.providers.tencent.compute.metric_answers import OPERATION, Points, points_in
 
 
@@ -86,7 +85,7 @@ class Pages:
 
 def pages_for(cloud: str, endpoint: str) -> Pages:
     """What this process knows of one site's Monitor; a stand-in on this machine is another each time."""
-    return Pages() if urlsplit(endpoint).hostname in THIS_MACHINE else _known(cloud, endpoint)
+    return Pages() if on_this_machine(endpoint) else _known(cloud, endpoint)
 
 
 @cache

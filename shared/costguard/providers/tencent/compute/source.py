@@ -28,8 +28,6 @@ from costguard.providers.kit.compute.source import (
     Described,
     Reading,
     batched,
-    by_id,
-    known_among,
     type_in,
 )
 from costguard.providers.kit.core.calls import Lists, listed
@@ -126,10 +124,7 @@ class TencentInventory(CloudInventory[TencentSession]):
 
     def _described(self, shard: Shard, ids: Sequence[str]) -> Described:
         # ids nobody knows are no error, they are not there; but some are refused for their form
-        def describe(some: Sequence[str]) -> Described:
-            return by_id(_API, listed(self._session, shard, _API, "InstanceSet", InstanceIds=list(some)), some)
-
-        return known_among(ids, describe)
+        return self._known(shard, ids, "InstanceSet")
 
     def _attached(
         self, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]

@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.kit.core.pacing import date_told
+from costguard.providers.kit.core.pacing import date_told, on_this_machine
 from costguard.providers.tencent.core.products import GLOBAL, ROOT_DOMAINS, VERSIONS
 
 _CONNECT_SECONDS = 5.0
@@ -37,7 +37,6 @@ _READ_SECONDS = 20.0
 _WHOLE_SECONDS = 30.0  # of one request and its answer
 _CHUNK = 65_536
 _LARGEST_ANSWER = 64 * 1024 * 1024
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NEVER_SENT = frozenset({"ConnectTimeout", "ConnectTimeoutError", "NewConnectionError", "NameResolutionError"})
 _OK = 200
 
@@ -64,11 +63,6 @@ class Reply:
     date: datetime | None
 
 
-def is_loopback(endpoint: str) -> bool:
-    """Whether requests stay on this machine, with a stand-in for the cloud."""
-    return urlsplit(endpoint).hostname in _LOOPBACK
-
-
 def checked_endpoint(endpoint: str) -> str:
     """`endpoint`, an address that stands in for the whole cloud; empty for the cloud itself.
 
@@ -81,7 +75,7 @@ def checked_endpoint(endpoint: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.netloc or "@" in parts.netloc or parts.path.strip("/"):
         message = f"COSTGUARD_TENCENT_ENDPOINT: expected http(s)://host:port, found {parts.scheme or 'no scheme'}"
         raise InvalidInputError(message)
-    if parts.scheme == "http" and not is_loopback(endpoint):
+    if parts.scheme == "http" and not on_this_machine(endpoint):
         message = "COSTGUARD_TENCENT_ENDPOINT: http is for a stand-in on this machine; use https"
         raise InvalidInputError(message)
     return endpoint
@@ -272,7 +266,7 @@ class Transport:
             raise SendingError(type(err).__name__, str(err), sent=False) from err
         connection = client.request.conn
         connection._session.trust_env = False  # noqa: SLF001 - a .netrc entry would replace the signature
-        if is_loopback(self._endpoint):
+        if on_this_machine(self._endpoint):
             connection.proxy = None  # a stand-in on this machine is not behind one
         with self._lock:
             self._closed = False
