@@ -74,8 +74,7 @@ PROVIDER_FILES: dict[str, tuple[str, ...]] = {
 """The same names in every provider's folder, for all that there is."""
 
 NOT_IN_EVERY_PROVIDER = {
-    "core/products": "versions and hosts of products: the SDK of AWS knows them",
-    "core/fields": "lists and nulls are written in ways that kit/core/fields.py does not take",
+    "core/products": "versions, hosts, and ways to write lists, times and nulls: the SDK of AWS knows them",
     "core/store": "records are kept in DynamoDB; elsewhere in PostgreSQL",
     "compute/commitments": "Spot requests and Reserved Instances stand in lists of their own",
     "compute/metric_calls": "how much one call may ask depends on what the cloud shows to hold",

@@ -32,8 +32,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.remediation import before_of
 from costguard.providers.alibaba.core.errors import refusal
-from costguard.providers.alibaba.core.fields import flattened
-from costguard.providers.alibaba.core.products import PRODUCTS
+from costguard.providers.alibaba.core.products import PRODUCTS, flattened
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
 from costguard.providers.alibaba.network.source import AlibabaNetwork

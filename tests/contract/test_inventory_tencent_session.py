@@ -30,8 +30,8 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.ports import Target
+from costguard.providers.kit.core.calls import DEADLINE
 from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.kit.core.gaps import DEADLINE
 from costguard.providers.tencent.compute.instance_types import TencentTypes
 from costguard.providers.tencent.compute.source import TencentInventory
 from costguard.providers.tencent.core.session import TencentSession

@@ -21,7 +21,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.providers.alibaba.core.errors import fields_of, fix_for, gap, refusal, translate, unproven
 from costguard.providers.alibaba.core.transport import Answer, WireError
-from costguard.providers.kit.core.gaps import DEADLINE
+from costguard.providers.kit.core.calls import DEADLINE
 
 OPERATION = "ecs:DescribeInstances"
 SHARD = Shard("alibaba", "1234567890123456", "cn-hangzhou")

@@ -12,8 +12,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState, Keeper, ManagedBy
 from costguard.providers.alibaba.compute.instance_types import facts_of, may_carry_accelerator, unread_facts
 from costguard.providers.alibaba.compute.instances import elastic_address, keeper_of, secondary_interfaces, to_instance
-from costguard.providers.alibaba.core.fields import flattened, items_in, json_list, time_of
-from costguard.providers.alibaba.core.products import host_of, is_region
+from costguard.providers.alibaba.core.products import flattened, host_of, is_region, items_in, json_list, time_of
 
 SHARD = Shard("alibaba", "1234567890123456", "cn-hangzhou")
 A10 = Accelerator(AcceleratorKind.NVIDIA_GPU, "A10", 1, 24.0)

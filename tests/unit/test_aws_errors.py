@@ -22,8 +22,8 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.providers.aws.core.errors import UNSUPPORTED, fix_for, gap, translate
 from costguard.providers.aws.core.transport import is_aws
+from costguard.providers.kit.core.calls import DEADLINE
 from costguard.providers.kit.core.credentials import without_secrets
-from costguard.providers.kit.core.gaps import DEADLINE
 
 OPERATION = "ec2:DescribeInstances"
 SHARD = Shard("aws", "111122223333", "us-east-1")

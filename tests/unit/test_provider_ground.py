@@ -28,9 +28,8 @@ from costguard.ports import Target
 from costguard.providers.kit.compute.executor import require_acting, require_instance, require_volume
 from costguard.providers.kit.compute.source import Reading, batches, by_id, known_among
 from costguard.providers.kit.core.accounts import Discoverer, Members, Regions
-from costguard.providers.kit.core.calls import by_token
+from costguard.providers.kit.core.calls import DEADLINE, by_token, gap_kind, signal_gaps
 from costguard.providers.kit.core.fields import after_sending, tag_value
-from costguard.providers.kit.core.gaps import DEADLINE, gap_kind, signal_gaps
 from costguard.providers.kit.core.pacing import Pacer, RetryPolicy, clock_skew, date_told
 
 

@@ -18,7 +18,7 @@ from costguard.providers.tencent.compute.instance_types import (
     zone_facts,
 )
 from costguard.providers.tencent.compute.instances import attached_disk_ids, keeper_of, to_instance
-from costguard.providers.tencent.core.fields import moment, parse_moment, tags_of
+from costguard.providers.tencent.core.products import moment, parse_moment, tags_of
 
 SHARD = Shard("tencent", "100012345678", "ap-singapore")
 T4 = Accelerator(AcceleratorKind.NVIDIA_GPU, "T4", 1)

@@ -22,7 +22,7 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Billing, Instance, Volume
 from costguard.policy.model.policy import PriceOverride
-from costguard.providers.alibaba.core.fields import structures_in
+from costguard.providers.alibaba.core.products import structures_in
 from costguard.providers.kit.billing.prices import CloudPrices, gib_hourly
 from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, part, text

@@ -39,8 +39,7 @@ from costguard.providers.alibaba.billing.lines import (
 )
 from costguard.providers.alibaba.billing.vendor_budgets import read_budgets, whole_pages
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import structures_in
-from costguard.providers.alibaba.core.products import HOME_REGIONS
+from costguard.providers.alibaba.core.products import HOME_REGIONS, structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.billing.calendar import (
     ZONE,
@@ -50,9 +49,9 @@ from costguard.providers.kit.billing.calendar import (
     days_between,
     end_of,
 )
+from costguard.providers.kit.core.calls import NAMED
 from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import as_documented, cut_short, part, whole
-from costguard.providers.kit.core.gaps import NAMED
 
 SOURCE = "alibaba-bss"
 _LAST_OPEN_DAY = 4

@@ -14,7 +14,7 @@ from costguard.domain.money import Money, SpendScope, VendorBudget
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.billing.answers import amount_in
 from costguard.providers.alibaba.billing.prices import CURRENCIES
-from costguard.providers.alibaba.core.fields import structures_in
+from costguard.providers.alibaba.core.products import structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.core.calls import by_token
 from costguard.providers.kit.core.credentials import without_secrets

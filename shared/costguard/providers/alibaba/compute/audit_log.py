@@ -12,7 +12,7 @@ from typing import Any
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Launch
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import items_in, needed_time
+from costguard.providers.alibaba.core.products import items_in, needed_time
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.compute.audit_log import AuditLog, Window, name_in
 from costguard.providers.kit.core.fields import Fields, named, part, text

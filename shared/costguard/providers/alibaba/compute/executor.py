@@ -9,8 +9,7 @@ from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.refs import ResourceRef
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import structures_in
-from costguard.providers.alibaba.core.products import HOME_REGIONS
+from costguard.providers.alibaba.core.products import HOME_REGIONS, structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.compute.executor import Executor, KeepTagger, require_instance, require_volume, unfit
 from costguard.providers.kit.compute.source import CASE_TAG, DECISION_TAG

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState, Keeper, ManagedBy
-from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of, time_of
+from costguard.providers.alibaba.core.products import items_in, structures_in, tags_of, time_of
 from costguard.providers.kit.core.fields import Fields, flag, named, part, tag_value, text
 
 API = "ecs:DescribeInstances"

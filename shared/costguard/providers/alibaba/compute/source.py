@@ -23,7 +23,7 @@ from costguard.providers.alibaba.compute.instances import (
     to_instance,
 )
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import json_list, needed_time, structures_in, tags_of
+from costguard.providers.alibaba.core.products import json_list, needed_time, structures_in, tags_of
 from costguard.providers.alibaba.core.session import AlibabaSession, discover, numbered_pages, prove_permitted
 from costguard.providers.kit.compute.source import DECISION_TAG, CloudInventory, Described, Reading, by_id, type_in
 from costguard.providers.kit.core.calls import listed

@@ -27,9 +27,9 @@ from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core.products import PRODUCTS
 from costguard.providers.alibaba.core.transport import Answer, WireError
 from costguard.providers.alibaba.iam.permissions import permission_for
+from costguard.providers.kit.core.calls import DEADLINE, gap_kind
 from costguard.providers.kit.core.credentials import NO_CREDENTIALS, without_secrets
 from costguard.providers.kit.core.fields import UNDOCUMENTED
-from costguard.providers.kit.core.gaps import DEADLINE, gap_kind
 
 WOULD_BE_ALLOWED = frozenset({"DryRunOperation", "DRYRUN.SUCCESS"})
 """What a dry run is answered where the call itself would have been permitted; both are errors in form."""

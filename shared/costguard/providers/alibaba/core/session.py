@@ -14,8 +14,16 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.ports import Discovery, Target
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.errors import WOULD_BE_ALLOWED
-from costguard.providers.alibaba.core.fields import flattened, items_in, needed_time, structures_in
-from costguard.providers.alibaba.core.products import HOME_REGIONS, PRODUCTS, host_of, is_region
+from costguard.providers.alibaba.core.products import (
+    HOME_REGIONS,
+    PRODUCTS,
+    flattened,
+    host_of,
+    is_region,
+    items_in,
+    needed_time,
+    structures_in,
+)
 from costguard.providers.alibaba.core.transport import Question, Transport, WireError, check_endpoint
 from costguard.providers.alibaba.iam.permissions import KNOWN_OPERATIONS, REACH
 from costguard.providers.kit.core.accounts import Discoverer, Members, Regions

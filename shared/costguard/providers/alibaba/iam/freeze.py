@@ -11,7 +11,7 @@ from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import Shard
 from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
-from costguard.providers.alibaba.core.fields import structures_in
+from costguard.providers.alibaba.core.products import structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named
 from costguard.providers.kit.iam.freeze import Freeze, require_policies

@@ -20,7 +20,7 @@ from costguard.domain.keys import (
     RotationSetting,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.alibaba.core.fields import needed_time, time_of
+from costguard.providers.alibaba.core.products import needed_time, time_of
 from costguard.providers.kit.core.fields import Fields, named, text
 from costguard.providers.kit.kms.answers import KeyFacts, MatrixRow, by_successor, no_means, rotatability_of, unread_key
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.keys import EncryptionKey
-from costguard.providers.alibaba.core.fields import json_list
-from costguard.providers.alibaba.core.products import HOME_REGIONS
+from costguard.providers.alibaba.core.products import HOME_REGIONS, json_list
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.core.fields import Fields, after_sending, as_documented, named, part
 from costguard.providers.kit.kms.rotation import CANARY, CONTEXT, KeyRotator, KeySuccessor, Sealed, unfit

@@ -18,11 +18,11 @@ from costguard.domain.errors import (
 from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import structures_in
+from costguard.providers.alibaba.core.products import structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession, moved, numbered_pages, prove_permitted
 from costguard.providers.alibaba.kms.answers import RunContext, only_listed, to_key
+from costguard.providers.kit.core.calls import DEADLINE, Gaps, named_gaps
 from costguard.providers.kit.core.fields import as_documented, named, part, text
-from costguard.providers.kit.core.gaps import DEADLINE, Gaps, named_gaps
 from costguard.providers.kit.kms.answers import Users, add_tags, add_users
 
 _PAGE = 100

@@ -24,7 +24,7 @@ from costguard.domain.network import (
     Vpc,
 )
 from costguard.domain.refs import Shard
-from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of, time_of
+from costguard.providers.alibaba.core.products import items_in, structures_in, tags_of, time_of
 from costguard.providers.alibaba.network.rules import to_entry, to_range
 from costguard.providers.kit.core.fields import Fields, flag, named, part, text, whole
 from costguard.providers.kit.network.reading import network, networks, ref_of, ref_to

@@ -12,12 +12,11 @@ from typing import Any
 from costguard.domain.network import RuleOrder, SecurityGroup
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of
+from costguard.providers.alibaba.core.products import items_in, structures_in, tags_of
 from costguard.providers.alibaba.core.session import AlibabaSession, next_token, prove_permitted
 from costguard.providers.alibaba.network.rules import Ports, RuleLists, lists_named, to_range, to_rule
-from costguard.providers.kit.core.calls import by_token
+from costguard.providers.kit.core.calls import Gaps, by_token, named_gaps
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, flag, named, text
-from costguard.providers.kit.core.gaps import Gaps, named_gaps
 from costguard.providers.kit.network.reading import (
     asked_of_each,
     named_by_rules,

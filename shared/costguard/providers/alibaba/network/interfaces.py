@@ -15,12 +15,12 @@ from costguard.domain.network import NetworkInterface, PublicAddress
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.providers.alibaba.compute.instances import API as INSTANCES
-from costguard.providers.alibaba.core.fields import structures_in, tags_of
+from costguard.providers.alibaba.core.products import structures_in, tags_of
 from costguard.providers.alibaba.core.session import AlibabaSession, numbered_pages, prove_permitted
 from costguard.providers.alibaba.network.answers import texts_in
+from costguard.providers.kit.core.calls import NAMED, Gaps
 from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
-from costguard.providers.kit.core.gaps import NAMED, Gaps
 from costguard.providers.kit.network.reading import ref_of, ref_to
 
 PART = "interfaces"

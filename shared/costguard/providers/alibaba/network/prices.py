@@ -25,7 +25,7 @@ from costguard.domain.network import Unpriced
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.billing.answers import amount_in
 from costguard.providers.alibaba.billing.prices import CURRENCIES
-from costguard.providers.alibaba.core.fields import items_in, structures_in
+from costguard.providers.alibaba.core.products import items_in, structures_in
 from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import Fields, as_documented, part, text
 

@@ -11,8 +11,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import Remediation
 from costguard.providers.alibaba.compute.instances import API as INSTANCES
 from costguard.providers.alibaba.compute.instances import METADATA, imds_v1
-from costguard.providers.alibaba.core.fields import json_list, structures_in
-from costguard.providers.alibaba.core.products import HOME_REGIONS
+from costguard.providers.alibaba.core.products import HOME_REGIONS, json_list, structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.answers import BOUND_KINDS, LOGGED_KINDS, to_address, to_flow_log
 from costguard.providers.alibaba.network.rule_remediator import AlibabaRuleRemediator

@@ -20,8 +20,8 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.providers.aws.iam.permissions import permission_for
+from costguard.providers.kit.core.calls import DEADLINE, gap_kind
 from costguard.providers.kit.core.credentials import without_secrets
-from costguard.providers.kit.core.gaps import DEADLINE, gap_kind
 
 UNSUPPORTED = "UnsupportedByEndpoint"
 """A code of our own: a stand-in for AWS does not know the operation."""

@@ -16,9 +16,8 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.aws.core import errors
 from costguard.providers.aws.core.session import VOLUMES, AwsSession, require_open
 from costguard.providers.aws.kms.answers import KeyAnswers, Rotations, asks_for, facts_of, key_named, state_of, to_key
-from costguard.providers.kit.core.calls import by_token
+from costguard.providers.kit.core.calls import Gaps, by_token, named_gaps
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
-from costguard.providers.kit.core.gaps import Gaps, named_gaps
 from costguard.providers.kit.kms.answers import Users, add_users
 
 CALLS_A_KEY = 4

@@ -13,8 +13,8 @@ from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledE
 from costguard.domain.refs import Deployment, ResourceRef, Shard, deployments_in
 from costguard.domain.resources import Gap, Instance, Launch
 from costguard.ports import LaunchReport
+from costguard.providers.kit.core.calls import DEADLINE, named_gaps
 from costguard.providers.kit.core.fields import Fields, as_documented, cut_short, parts
-from costguard.providers.kit.core.gaps import DEADLINE, named_gaps
 
 REMEMBERED = timedelta(days=90)
 """How long all three clouds can be asked for an event."""

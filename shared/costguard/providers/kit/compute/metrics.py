@@ -18,7 +18,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
 from costguard.ports import SignalReport
-from costguard.providers.kit.core.gaps import signal_gaps
+from costguard.providers.kit.core.calls import signal_gaps
 
 ADDED = frozenset({SignalName.NETWORK, SignalName.DISK})
 """Signals whose parts (in and out, read and written) are one stream of bytes."""

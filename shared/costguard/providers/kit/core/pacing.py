@@ -18,7 +18,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from costguard.domain.errors import ProviderError, ThrottledError, UnavailableError
-from costguard.providers.kit.core.gaps import DEADLINE
+from costguard.providers.kit.core.calls import DEADLINE
 
 _OTHER_RATE = (10.0, 10.0)
 _UNHURRIED = (1e6, 1e6)

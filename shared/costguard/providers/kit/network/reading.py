@@ -13,7 +13,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.network import NetworkInventory, SecurityGroup
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
-from costguard.providers.kit.core.gaps import Gaps
+from costguard.providers.kit.core.calls import Gaps
 
 _IN_FLIGHT = 8
 

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from costguard.domain.money import ChargeCategory
 from costguard.providers.kit.core.fields import Fields, named, parts, text
 from costguard.providers.tencent.compute.instance_types import is_named_for_accelerator
-from costguard.providers.tencent.core.fields import moment, tags_of, told
+from costguard.providers.tencent.core.products import moment, tags_of, told
 
 # Regions as bills name them, by number or in words, in the words of every other product (`ap-guangzhou`).
 

@@ -23,8 +23,7 @@ from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, named, part, text
 from costguard.providers.tencent.compute.instance_types import ZONES
 from costguard.providers.tencent.compute.instances import POSTPAID, PREPAID, SPOT
-from costguard.providers.tencent.core.fields import told
-from costguard.providers.tencent.core.products import CURRENCIES
+from costguard.providers.tencent.core.products import CURRENCIES, told
 
 log = logging.getLogger(__name__)
 

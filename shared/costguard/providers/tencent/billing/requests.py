@@ -15,8 +15,7 @@ from costguard.providers.kit.billing.calendar import DAY, Month, begin_of
 from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, cut_short, parts, text, whole
 from costguard.providers.tencent.billing.answers import Row, amount_in, is_platform, region_number, region_of, to_row
-from costguard.providers.tencent.core.fields import moment, told, written_local
-from costguard.providers.tencent.core.products import CURRENCIES
+from costguard.providers.tencent.core.products import CURRENCIES, moment, told, written_local
 
 DETAIL, DEPUTY_DETAIL = "DescribeBillDetail", "DescribeBillDetailForOrganization"
 BY_PRODUCT, BY_REGION, BY_TAG = (

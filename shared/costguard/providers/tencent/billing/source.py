@@ -48,8 +48,7 @@ from costguard.providers.tencent.billing.requests import (
 )
 from costguard.providers.tencent.billing.vendor_budgets import read_budgets
 from costguard.providers.tencent.core import errors
-from costguard.providers.tencent.core.fields import told
-from costguard.providers.tencent.core.products import CURRENCIES
+from costguard.providers.tencent.core.products import CURRENCIES, told
 from costguard.providers.tencent.core.session import TencentSession
 
 SOURCE, COARSE = "tencent-billing", "tencent-cost-explorer"

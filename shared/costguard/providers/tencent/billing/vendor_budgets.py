@@ -12,8 +12,7 @@ from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, cut_short, named, part, parts, text, texts, whole
 from costguard.providers.tencent.billing.answers import amount_in, region_word
 from costguard.providers.tencent.billing.requests import Calls
-from costguard.providers.tencent.core.fields import told
-from costguard.providers.tencent.core.products import CURRENCIES
+from costguard.providers.tencent.core.products import CURRENCIES, told
 
 _OPERATION = "billing:DescribeBudget"
 _PAGE = 50

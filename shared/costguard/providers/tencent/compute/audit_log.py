@@ -16,7 +16,7 @@ from costguard.providers.kit.compute.audit_log import AuditLog, Window, name_in
 from costguard.providers.kit.core.calls import Calls, by_token
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
 from costguard.providers.tencent.core import errors
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.products import told
 
 LOOKUP = "cloudaudit:DescribeEvents"
 _PAGE = 50  # the most it gives

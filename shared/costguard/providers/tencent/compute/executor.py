@@ -19,8 +19,7 @@ from costguard.providers.kit.compute.source import CASE_TAG, DECISION_TAG
 from costguard.providers.kit.core.fields import Fields, after_sending, as_documented, flag, named, parts, text
 from costguard.providers.tencent.compute.instances import POSTPAID, SPOT, TERMINATE, state_of
 from costguard.providers.tencent.compute.source import SNAPSHOTS, to_snapshot
-from costguard.providers.tencent.core.fields import told
-from costguard.providers.tencent.core.products import HOME_REGIONS
+from costguard.providers.tencent.core.products import HOME_REGIONS, told
 from costguard.providers.tencent.core.session import TencentSession
 
 _API = "tag:TagResources"

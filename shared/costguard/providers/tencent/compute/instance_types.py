@@ -15,7 +15,7 @@ from costguard.domain.resources import Accelerator, AcceleratorKind
 from costguard.providers.kit.compute.source import TypeFactsCache
 from costguard.providers.kit.core.calls import Lists, listed
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, named, part, parts, text, whole
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.products import told
 
 ZONES = "cvm:DescribeZoneInstanceConfigInfos"
 TYPES = "cvm:DescribeInstanceTypeConfigs"

@@ -13,7 +13,7 @@ from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, tag_value, text, texts, whole
 from costguard.providers.tencent.compute.instance_types import disks_of, is_local
 from costguard.providers.tencent.core.errors import UNSUPPORTED
-from costguard.providers.tencent.core.fields import moment, tags_of, told
+from costguard.providers.tencent.core.products import moment, tags_of, told
 
 INSTANCE_STORE_ROOT = "instance_store_root"
 TERMINATION_PROTECTION = "termination_protection"

@@ -10,7 +10,7 @@ from typing import Any
 from costguard.domain.errors import TruncatedReadError
 from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, cut_short, named, parts, text, whole
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.products import told
 
 OPERATION = "monitor:GetMonitorData"
 _RETENTION = ((60, timedelta(days=15)), (300, timedelta(days=31)), (3600, timedelta(days=93)))

@@ -46,7 +46,7 @@ from costguard.providers.tencent.compute.instances import (
     to_instance,
 )
 from costguard.providers.tencent.core import errors
-from costguard.providers.tencent.core.fields import moment, tags_of, told
+from costguard.providers.tencent.core.products import moment, tags_of, told
 from costguard.providers.tencent.core.session import TencentSession, discover
 
 DISKS, SNAPSHOTS, ADDRESSES = "cbs:DescribeDisks", "cbs:DescribeSnapshots", "vpc:DescribeAddresses"

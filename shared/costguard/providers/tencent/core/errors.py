@@ -17,8 +17,8 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
+from costguard.providers.kit.core.calls import DEADLINE, gap_kind
 from costguard.providers.kit.core.credentials import NO_CREDENTIALS, without_secrets
-from costguard.providers.kit.core.gaps import DEADLINE, gap_kind
 from costguard.providers.tencent.core.transport import SendingError
 from costguard.providers.tencent.iam.permissions import permission_for
 

@@ -23,7 +23,7 @@ from costguard.domain.keys import (
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.fields import Fields, flag, named, text, whole
 from costguard.providers.kit.kms.answers import KeyFacts, MatrixRow, by_successor, no_means, rotatability_of
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.products import told
 
 SHORTEST_DAYS, LONGEST_DAYS = 7, 365
 """API: KMS EnableKeyRotation, RotateDays; 365 where it is not named, which costguard always does."""

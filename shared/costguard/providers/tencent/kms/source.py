@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from costguard.domain.errors import AccessDeniedError, ProviderError, RefusedError, TruncatedReadError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyManager
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.kit.core.calls import Reads
+from costguard.providers.kit.core.calls import Gaps, Reads
 from costguard.providers.kit.core.credentials import without_secrets
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, text, whole
-from costguard.providers.kit.core.gaps import Gaps
 from costguard.providers.kit.kms.answers import Users, add_tags, add_users
 from costguard.providers.tencent.compute.source import DISKS
 from costguard.providers.tencent.core import errors
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.products import told
 from costguard.providers.tencent.kms.answers import KeyUse, to_key, with_use
 
 LISTING, REGIONS, STATUS = "kms:ListKeyDetail", "kms:GetRegions", "kms:GetServiceStatus"

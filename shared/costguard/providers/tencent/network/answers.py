@@ -28,7 +28,7 @@ from costguard.domain.network import (
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.fields import Fields, flag, named, part, parts, text, whole
 from costguard.providers.kit.network.reading import network, networks, ref_of, ref_to
-from costguard.providers.tencent.core.fields import moment, tags_of, told
+from costguard.providers.tencent.core.products import moment, tags_of, told
 
 QUINTUPLE = "QUINTUPLE"
 """NetworkAclType of a list whose entries say both ends, and are told by an operation of their own."""

@@ -11,7 +11,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, text, whole
 from costguard.providers.kit.network.reading import asked_of_each, named_by_rules, ref_of, with_references
-from costguard.providers.tencent.core.fields import tags_of
+from costguard.providers.tencent.core.products import tags_of
 from costguard.providers.tencent.network.answers import texts
 from costguard.providers.tencent.network.rules import (
     Ports,

@@ -21,8 +21,7 @@ from costguard.domain.network import Unpriced
 from costguard.domain.refs import Shard
 from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, flag, part, text, whole
-from costguard.providers.tencent.core.fields import told
-from costguard.providers.tencent.core.products import CURRENCIES
+from costguard.providers.tencent.core.products import CURRENCIES, told
 from costguard.providers.tencent.network.answers import PREPAID, known_address
 
 ADDRESSES_AS_OF = "2022-10-31"

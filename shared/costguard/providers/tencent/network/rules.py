@@ -15,7 +15,7 @@ from typing import Any
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule, Permission
 from costguard.providers.kit.core.fields import Fields, named, part, parts, text, whole
 from costguard.providers.kit.network.reading import network
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.products import told
 
 SIDES = {Direction.INGRESS: "Ingress", Direction.EGRESS: "Egress"}
 """What the lists of a group are called, in answers and requests."""

@@ -28,7 +28,7 @@ from costguard.providers.kit.core.fields import Fields, as_documented, named, pa
 from costguard.providers.kit.network.reading import Parts
 from costguard.providers.tencent.compute.source import ADDRESSES
 from costguard.providers.tencent.core import errors
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.products import told
 from costguard.providers.tencent.network.answers import (
     PLAIN,
     QUINTUPLE,
