@@ -7,12 +7,12 @@ from functools import cache
 
 import pytest
 from tests.words.catalogues import texts
-from tests.words.ids import Call, calls, constants, counted_with, named_facts, needed_facts
+from tests.words.ids import GROUP_OF, Call, calls, constants, counted_with, named_facts, needed_facts
 
 from costguard.domain.reasons import ReasonCode
 from costguard.report.words.sentences import Language
 
-OF_CODE = {"phrases", "labels", "digest", "backtest", "risks", "kept", "choices", "gap_subjects", "gap_effects"}
+OF_CODE = {*GROUP_OF.values(), "risks", "kept", "choices", "gap_subjects", "gap_effects"}
 """Groups whose ids stand in the code as texts; those of the other groups are members of an enum, or stand below."""
 
 MADE_ELSEWHERE = {

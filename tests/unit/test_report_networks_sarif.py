@@ -72,7 +72,7 @@ def test_every_check_is_a_rule_with_its_level_its_number_and_what_to_do() -> Non
         "controls": ["6.2", "6.3", "6.4"],
     }
     assert "ec2_instance_port_ssh_exposed_to_internet" in opened["properties"]["prowler"]["aws"]
-    assert CATALOGUE[1].remedy[Language.EN] in opened["help"]["text"]
+    assert CATALOGUE[1].remedy(Language.EN) in opened["help"]["text"]
     levels = {rule["properties"]["tags"][2]: rule["defaultConfiguration"]["level"] for rule in rules}
     assert levels == {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
 

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PRODUCT = Path(__file__).parents[2] / "shared" / "costguard"
-GROUP_OF = {"phrase": "phrases", "label": "labels", "in_digest": "digest", "in_backtest": "backtest"}
+GROUP_OF = {
+    "phrase": "phrases",
+    "label": "labels",
+    "in_digest": "digest",
+    "in_backtest": "backtest",
+    "on_keep_page": "keep_page",
+    "about_check": "checks",
+}
 _FACT = re.compile(r"\{([a-z0-9_|]+)(?::([a-z_]+))?\}")
 _PART = re.compile(r"\[[^\[\]]*\]")
 

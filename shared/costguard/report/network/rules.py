@@ -60,7 +60,7 @@ def _row(rule: AuditRule, language: Language) -> tuple[str, ...]:
         clean(rule.name),
         choice(rule.mode.name.lower(), language),
         _covers(rule, language),
-        between.join(entry_of(check).title[language] for check in in_order(rule.forbid)),
+        between.join(entry_of(check).title(language) for check in in_order(rule.forbid)),
         between.join(phrase(f"network_rule_{kind}", language) for kind in sorted(each.value for each in rule.mend))
         or phrase("network_rule_nothing", language),
         span(rule.wait) if rule.mend else "",

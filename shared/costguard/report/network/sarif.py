@@ -80,11 +80,11 @@ def _driver(version: str, language: Language) -> dict[str, Any]:
 
 def _rule(entry: CatalogueEntry, language: Language) -> dict[str, Any]:
     level, number = _LEVELS[entry.severity]
-    why, remedy = entry.why[language], entry.remedy[language]
+    why, remedy = entry.why(language), entry.remedy(language)
     return {
         "id": entry.check_id,
         "name": entry.check.value,
-        "shortDescription": {"text": entry.title[language]},
+        "shortDescription": {"text": entry.title(language)},
         "fullDescription": {"text": why},
         "help": {"text": f"{why}\n\n{remedy}"},
         "defaultConfiguration": {"level": level},

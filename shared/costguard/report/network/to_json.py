@@ -58,9 +58,9 @@ def _check(check: NetworkCheck, language: Language) -> shapes.NetworkCheck:
         "check_id": entry.check_id,
         "check": entry.check.value,
         "severity": entry.severity.value,
-        "title": entry.title[language],
-        "why": entry.why[language],
-        "remedy": entry.remedy[language],
+        "title": entry.title(language),
+        "why": entry.why(language),
+        "remedy": entry.remedy(language),
         "cis": {cloud: list(words) for cloud, words in entry.cis.items()},
         "prowler": {cloud: list(words) for cloud, words in entry.prowler.items()},
     }

@@ -13,7 +13,7 @@ from hashlib import sha256
 from types import MappingProxyType
 
 from costguard.report.page.markup import Html, element
-from costguard.report.words.sentences import Language, clean, fill
+from costguard.report.words.sentences import Language, clean, on_keep_page
 
 _STYLE = (
     "*{box-sizing:border-box}"
@@ -98,90 +98,8 @@ class KeepPage:
     token: str = ""
 
 
-_WORDS: Mapping[Language, Mapping[str, str]] = MappingProxyType(
-    {
-        Language.EN: MappingProxyType(
-            {
-                "ask": "Keep {machine}?",
-                "ask_text": "Nothing has changed yet. Press the button and Costguard leaves it alone for {length}.",
-                "kept": "{machine} is kept",
-                "kept_text": "Costguard leaves it alone[ until {until}].",
-                "kept_late": "{machine} is kept, from the next step on",
-                "kept_late_text": (
-                    "A step had begun already and may still take place. After it nothing happens[ until {until}]."
-                ),
-                "longer": "{machine} is kept already",
-                "longer_text": "It is kept[ until {until}], which is at least as long. Nothing was changed.",
-                "used": "This link was used before",
-                "used_text": "A link keeps once.[ {machine} is kept until {until}.] Nothing was changed.",
-                "late": "This link is too late",
-                "late_text": (
-                    "Things have moved on since the message with this link: look at the newest message, or ask "
-                    "`costguard why`. Nothing was changed."
-                ),
-                "refused": "This could not be kept",
-                "refused_text": "Nothing was changed.[ {why}]",
-                "expired": "The time of this link is over",
-                "expired_text": "Look for a newer message, or use `costguard snooze`. Nothing was changed.",
-                "forged": "This link is not complete",
-                "forged_text": "Open it from the message again, whole. Nothing was changed.",
-                "failed": "This could not be written down",
-                "failed_text": "Nothing is known to have changed. Please try again in a minute.",
-                "method": "This page is opened or answered, nothing else",
-                "method_text": "Nothing was changed.",
-                "button": "Keep for {length}",
-                "hours": "{count} hours",
-                "days": "{count} days",
-                "name": "Machine",
-                "id": "Id",
-                "cost": "Cost",
-                "hourly": "{cost} an hour",
-                "what": "What was announced",
-                "note": "Costguard · opening this page changes nothing",
-            }
-        ),
-        Language.ZH: MappingProxyType(
-            {
-                "ask": "保留 {machine}？",
-                "ask_text": "目前尚未做任何更改。点击按钮后，Costguard 在 {length} 内不会处理它。",
-                "kept": "已保留 {machine}",
-                "kept_text": "Costguard 不会处理它[，直至 {until}]。",
-                "kept_late": "已保留 {machine}，自下一步起生效",
-                "kept_late_text": "此前已有一步开始执行，可能仍会完成。此后[直至 {until}]不会再有操作。",
-                "longer": "{machine} 已被保留",
-                "longer_text": "它已被保留[至 {until}]，不短于此链接的期限。未做任何更改。",
-                "used": "此链接已使用过",
-                "used_text": "每个链接只能使用一次。[{machine} 已保留至 {until}。]未做任何更改。",
-                "late": "此链接已过时",
-                "late_text": "发出该链接后情况已有变化：请查看最新消息，或使用 `costguard why`。未做任何更改。",
-                "refused": "无法保留",
-                "refused_text": "未做任何更改。[{why}]",
-                "expired": "此链接已过期",
-                "expired_text": "请查找更新的消息，或使用 `costguard snooze`。未做任何更改。",
-                "forged": "此链接不完整",
-                "forged_text": "请从消息中重新完整打开。未做任何更改。",
-                "failed": "无法记录您的答复",
-                "failed_text": "目前未发现任何更改。请一分钟后重试。",
-                "method": "此页面只能打开或提交",
-                "method_text": "未做任何更改。",
-                "button": "保留 {length}",
-                "hours": "{count} 小时",
-                "days": "{count} 天",
-                "name": "机器",
-                "id": "编号",
-                "cost": "费用",
-                "hourly": "每小时 {cost}",
-                "what": "已通知的内容",
-                "note": "Costguard · 打开此页面不会做任何更改",
-            }
-        ),
-    }
-)
-
-
 def keep_page(page: KeepPage, language: Language) -> str:
     """The whole page; every word that is not its own is escaped."""
-    words = _WORDS[language]
     machine = clean(page.name) or clean(page.native_id) or "–"
     facts = {
         "machine": machine,
@@ -189,23 +107,25 @@ def keep_page(page: KeepPage, language: Language) -> str:
         "until": page.until,
         "why": clean(page.why, 400),
     }
-    title = fill(words[page.screen.value], facts)
+    title = on_keep_page(page.screen.value, language, **facts)
     rows = (
-        (words["name"], page.name),
-        (words["id"], page.native_id),
-        (words["cost"], fill(words["hourly"], {"cost": page.cost}) if page.cost else ""),
-        (words["what"], page.what),
+        ("name", page.name),
+        ("id", page.native_id),
+        ("cost", on_keep_page("hourly", language, cost=page.cost) if page.cost else ""),
+        ("what", page.what),
     )
     known = [
-        element("div", element("dt", label), element("dd", clean(value, 400))) for label, value in rows if clean(value)
+        element("div", element("dt", on_keep_page(label, language)), element("dd", clean(value, 400)))
+        for label, value in rows
+        if clean(value)
     ]
     body = element(
         "body",
         element("h1", title),
-        element("p", fill(words[f"{page.screen.value}_text"], facts, limit=400)),
+        element("p", on_keep_page(f"{page.screen.value}_text", language, **facts)),
         element("dl", *known) if known else None,
         _form(page, language) if page.screen is KeepScreen.ASK else None,
-        element("p", words["note"], class_="faint") if page.screen is KeepScreen.ASK else None,
+        element("p", on_keep_page("note", language), class_="faint") if page.screen is KeepScreen.ASK else None,
     )
     head = element(
         "head",
@@ -224,11 +144,11 @@ def length_words(hours: int, language: Language) -> str:
     """`24 hours`, `7 days`: up to two days in hours, as people say it."""
     days, rest = divmod(hours, 24)
     whole = not rest and days > 2  # noqa: PLR2004 - two days are said in hours
-    return fill(_WORDS[language]["days" if whole else "hours"], {"count": days if whole else hours})
+    return on_keep_page("days" if whole else "hours", language, count=days if whole else hours)
 
 
 def _form(page: KeepPage, language: Language) -> Html:
-    label = fill(_WORDS[language]["button"], {"length": length_words(page.hours, language)})
+    label = on_keep_page("button", language, length=length_words(page.hours, language))
     # `?` leaves the token out of the address that is posted to: it travels in the body
     return element(
         "form", element("button", label, type="submit", name="t", value=page.token), method="post", action="?"

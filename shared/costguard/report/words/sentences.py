@@ -286,6 +286,16 @@ def in_backtest(key: str, language: Language, /, **facts: FactValue) -> str:
     return _say("backtest", key, language, facts)
 
 
+def on_keep_page(key: str, language: Language, /, **facts: FactValue) -> str:
+    """A sentence of the page that a link in a notice opens, filled."""
+    return _say("keep_page", key, language, facts)
+
+
+def about_check(key: str, language: Language, /) -> str:
+    """What a check of networks finds, what that leads to, or what to do about it."""
+    return _say("checks", key, language, {})
+
+
 def stays_billed(what: str, language: Language = Language.EN) -> str:
     """What stays billed after an action; a word nobody has a sentence for is shown as it is."""
     return template("kept", what, language.value) or clean(what)
