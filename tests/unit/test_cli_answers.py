@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.builders import NOW, case
+from tests.words.said import says
 
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case, CaseStatus, ClimbedRung, speaks_for
@@ -23,6 +24,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.audit.audit import ENTRY
 from costguard.engine.ledger.memory import Memory
 from costguard.guards.rules.common import Mode
+from costguard.report.words.sentences import phrase, sentence
 from costguard.settings import Secret, Settings
 
 
@@ -97,7 +99,7 @@ def test_a_snooze_is_remembered_with_who_and_why(desk: Desk, capfd: pytest.Captu
 
     assert desk.run("snooze", known.subject.native_id, "--for", "48h", "--reason", "demo", "--by", "vision") == Exit.OK
 
-    assert f"{known.subject} is left alone until 2026-03-12 12:30 UTC." in capfd.readouterr().out
+    assert phrase("snoozed", resource=str(known.subject), until="2026-03-12 12:30 UTC") in capfd.readouterr().out
     memory = desk.memory()
     with closing(memory.store):
         kept = memory.snoozes.active(NOW)[str(known.subject)]
@@ -185,7 +187,7 @@ def test_stop_now_waits_no_longer_behind_a_notice(desk: Desk, capfd: pytest.Capt
     known = desk.with_case(climbed=(ClimbedRung(Verb.WARN, NOW),), attempt=2)
 
     assert desk.run("stop-now", known.subject.native_id, "--by", "vision") == Exit.OK
-    assert "the next run stops it" in capfd.readouterr().out
+    assert says(capfd.readouterr().out, "answer_stop_asked")
     assert desk.run("stop-now", known.subject.native_id, "--by", "vision") == Exit.OK
     assert "already" in capfd.readouterr().out
     memory = desk.memory()
@@ -197,9 +199,9 @@ def test_stop_now_waits_no_longer_behind_a_notice(desk: Desk, capfd: pytest.Capt
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"rung": 0}, "No stop is waiting"),
-        ({"mode": Mode.OBSERVE, "climbed": (ClimbedRung(Verb.WARN, NOW),)}, "only watches or warns"),
-        ({"status": CaseStatus.CLOSED}, "This is over"),
+        ({"rung": 0}, "answer_nothing_to_stop"),
+        ({"mode": Mode.OBSERVE, "climbed": (ClimbedRung(Verb.WARN, NOW),)}, "answer_only_rehearsed"),
+        ({"status": CaseStatus.CLOSED}, "answer_over"),
     ],
 )
 def test_a_stop_that_does_not_wait_cannot_be_hastened(
@@ -207,14 +209,14 @@ def test_a_stop_that_does_not_wait_cannot_be_hastened(
 ) -> None:
     known = desk.with_case(attempt=2, **changes)
     assert desk.run("stop-now", known.subject.native_id) == Exit.BAD_INPUT
-    assert said in capfd.readouterr().err
+    assert says(capfd.readouterr().err, said)
 
 
 def test_a_machine_can_be_disowned(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     known = desk.with_case(owner="nlp")
 
     assert desk.run("disown", known.subject.native_id, "--by", "vision") == Exit.OK
-    assert "no longer counts as nlp's" in capfd.readouterr().out
+    assert says(capfd.readouterr().out, "answer_disowned", owner="nlp")
     memory = desk.memory()
     with closing(memory.store):
         assert memory.disowned.all() == {str(known.subject): frozenset({"nlp"})}
@@ -223,7 +225,7 @@ def test_a_machine_can_be_disowned(desk: Desk, capfd: pytest.CaptureFixture[str]
 def test_what_nobody_owns_cannot_be_disowned(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     known = desk.with_case(owner="")
     assert desk.run("disown", known.subject.native_id) == Exit.BAD_INPUT
-    assert "Nobody is named as the owner" in capfd.readouterr().err
+    assert says(capfd.readouterr().err, "answer_no_owner")
 
 
 def test_pause_and_resume_say_what_holds_afterwards(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
@@ -232,11 +234,11 @@ def test_pause_and_resume_say_what_holds_afterwards(desk: Desk, capfd: pytest.Ca
     assert desk.run("pause", "--reason", "incident", "--by", "operations") == Exit.OK
     assert "Paused by operations: incident. Nothing begins" in capfd.readouterr().out
     assert desk.run("cases") == Exit.OK
-    assert "Costguard is paused by operations: incident." in capfd.readouterr().out
+    assert phrase("is_paused", by="operations", reason="incident") in capfd.readouterr().out
     assert desk.run("resume", "--by", "operations", paused=True) == Exit.OK
     out = capfd.readouterr().out
-    assert "Going on, says operations." in out
-    assert "This host stays paused: COSTGUARD_PAUSED is set." in out
+    assert phrase("resumed", by="operations") in out
+    assert phrase("still_paused") in out
 
 
 def test_open_cases_are_listed_and_closed_ones_only_when_asked_for(
@@ -258,7 +260,7 @@ def test_why_tells_how_a_case_ended(desk: Desk, capfd: pytest.CaptureFixture[str
     assert desk.run("why", known.case_id) == Exit.OK
 
     out = capfd.readouterr().out
-    assert "2026-03-10 12:30 UTC  case closed. In use again, so the case is closed." in out
+    assert f"2026-03-10 12:30 UTC  {phrase('happened_closed', why=sentence(Reason(ReasonCode.RECOVERED)))}" in out
     assert "Next" not in out
     assert desk.run("why", "i-unknown") == Exit.BAD_INPUT
     assert "`--scan` looks at the cloud as well" in capfd.readouterr().err
@@ -267,7 +269,7 @@ def test_why_tells_how_a_case_ended(desk: Desk, capfd: pytest.CaptureFixture[str
 def test_an_audit_that_was_altered_is_status_14(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     desk.with_case()
     assert desk.run("audit", "verify") == Exit.OK
-    assert "The audit is whole: 1 entry in 1 chain, and they tell of all 0 intents." in capfd.readouterr().out
+    assert phrase("audit_whole", entries=1, chains=1, intents=0) in capfd.readouterr().out
     memory = desk.memory()
     with closing(memory.store):
         (entry,) = memory.store.query(ENTRY)

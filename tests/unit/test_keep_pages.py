@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.builders import NOW, case, policy, usd
 from tests.contract.ledger_fakes import InterferingStore
+from tests.words.said import says
 
 from costguard.adapters.ledgers import open_ledger
 from costguard.cases import Case, CaseStatus, Phase
@@ -123,7 +124,7 @@ def test_its_form_keeps_and_only_once(memory: Memory) -> None:
     later = NOW + timedelta(hours=2)
     for method in ("GET", "POST"):
         status, page = visit(memory, method, link(about), now=later)
-        assert (status, "used before" in page) == (409, True)
+        assert (status, says(page, "used", "keep_page")) == (409, True)
         assert "<form" not in page
     assert memory.snoozes.active(later) == {}
 
@@ -134,7 +135,7 @@ def test_a_longer_keep_is_never_shortened(memory: Memory) -> None:
     for method in ("GET", "POST"):
         status, page = visit(memory, method, link(about))
         assert status == 200
-        assert "kept already" in page
+        assert says(page, "longer", "keep_page")
     assert kept(memory) == {str(about.subject): NOW + timedelta(days=7)}
     assert visit(memory, "POST", link(about, length=timedelta(days=14)))[0] == 200
     assert kept(memory) == {str(about.subject): NOW + timedelta(days=14)}
@@ -143,7 +144,7 @@ def test_a_longer_keep_is_never_shortened(memory: Memory) -> None:
 def test_a_step_under_way_is_told(memory: Memory) -> None:
     about = told(memory, rung=1, phase=Phase.CONFIRMING)
     _, page = visit(memory, "POST", link(about))
-    assert "from the next step on" in page
+    assert says(page, "kept_late", "keep_page")
     assert kept(memory) == {str(about.subject): NOW + DAY}
 
 
@@ -152,25 +153,25 @@ def test_a_step_under_way_is_told(memory: Memory) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(
-    ("changes", "status", "words"),
+    ("changes", "status", "screen"),
     [
-        ({"expires": NOW}, 410, "time of this link is over"),
-        ({"expires": NOW + timedelta(days=9)}, 404, "not complete"),
-        ({"of": AnswerRef("ffffffffffffffff", DECISION)}, 409, "too late"),
-        ({"of": AnswerRef("ffffffffffffffff", "f" * 24)}, 409, "too late"),
-        ({"sent_to": "feishu:another"}, 403, "could not be kept"),
-        ({"sent_to": "mailto:ops@example.com"}, 403, "could not be kept"),
+        ({"expires": NOW}, 410, "expired"),
+        ({"expires": NOW + timedelta(days=9)}, 404, "forged"),
+        ({"of": AnswerRef("ffffffffffffffff", DECISION)}, 409, "late"),
+        ({"of": AnswerRef("ffffffffffffffff", "f" * 24)}, 409, "late"),
+        ({"sent_to": "feishu:another"}, 403, "refused"),
+        ({"sent_to": "mailto:ops@example.com"}, 403, "refused"),
     ],
 )
 def test_late_and_misdirected_links_change_nothing(
-    memory: Memory, method: str, changes: dict[str, Any], status: int, words: str
+    memory: Memory, method: str, changes: dict[str, Any], status: int, screen: str
 ) -> None:
     about = told(memory, name="trainer")
     before = everything(memory)
     answered, page = visit(memory, method, link(about, **changes))
     assert answered == status
-    assert words in page
-    assert "Nothing was changed." in page
+    assert says(page, screen, "keep_page")
+    assert says(page, f"{screen}_text", "keep_page")
     assert "<form" not in page
     assert everything(memory) == before
 
@@ -194,7 +195,7 @@ def test_forged_and_broken_requests_change_nothing(memory: Memory, fields: str) 
         status, page = answer_keep(
             method, query, body, memory=memory, policy=policy(), secret=SECRET, now=NOW, language=Language.EN
         )
-        assert (status, "not complete" in page) == (404, True)
+        assert (status, says(page, "forged", "keep_page")) == (404, True)
     assert everything(memory) == before
 
 
@@ -220,7 +221,7 @@ def test_what_cannot_be_written_is_not_called_kept(memory: Memory) -> None:
 
     broken: RecordStore = Broken(memory.store)
     status, page = visit(Memory.over(broken), "POST", link(about))
-    assert (status, "could not be written" in page) == (503, True)
+    assert (status, says(page, "failed", "keep_page")) == (503, True)
     assert kept(memory) == {}
     assert visit(memory, "POST", link(about))[0] == 200, "the link was not used up"
 

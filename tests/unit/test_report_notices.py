@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.builders import DAY, NOW, ref, usd
+from tests.words.said import says
 
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.findings import Evidence
@@ -16,7 +17,7 @@ from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.signals import HOUR, SignalName, SignalSummary
 from costguard.report.notices.machines import NoticeFacts, NoticeKind, Upcoming, local_time, notice
-from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import Language, label, phrase, risk, stays_billed, verb
 
 STOP_AT = datetime(2026, 3, 11, 12, 30, tzinfo=timezone.utc)
 END_AT = STOP_AT + timedelta(days=7)
@@ -45,7 +46,7 @@ def facts(kind: NoticeKind = NoticeKind.WARNED, **changes: Any) -> NoticeFacts:
 def test_a_warning_says_what_why_when_how_to_keep_it_and_what_is_risked() -> None:
     text = notice(facts()).text
 
-    assert text.splitlines()[0] == "train-7 is idle and will be stopped on 2026-03-11 12:30 UTC unless you keep it"
+    assert text.splitlines()[0] == phrase("will_stop", what="train-7", when="2026-03-11 12:30 UTC")
     for part in (
         "g5.xlarge i-0abc train-7",
         "aws 111122223333 us-east-1",
@@ -53,12 +54,12 @@ def test_a_warning_says_what_why_when_how_to_keep_it_and_what_is_risked() -> Non
         "stayed below its bound for 24 h",
         "GPU ≤ 1.25 %",
         "1.01 USD an hour, 24.14 USD a day (aws-pricing, 2026-01-01)",
-        "terminate: not before 2026-03-18 12:30 UTC",
+        phrase("not_before", verb=verb(Verb.TERMINATE), when="2026-03-18 12:30 UTC"),
         "costguard snooze aws:111122223333:us-east-1:instance:i-0abc --for 48h",
         "costguard-keep-until=YYYY-MM-DD",
-        "still billed: disks 0.0110 USD an hour",
-        "data on its local disks is lost",
-        "its public IP address is released",
+        phrase("keeps", what=stays_billed("volume"), amount=phrase("keeps_hourly", amount="0.0110 USD")),
+        risk("local_disk_lost"),
+        risk("public_ip_lost"),
     ):
         assert part in text
 
@@ -79,8 +80,8 @@ def test_a_warning_says_how_late_a_job_may_begin_and_not_be_seen(period: float, 
 
     promise, unseen = notice(shown).lines
 
-    assert promise.startswith("Nothing happens before these times")
-    assert unseen == f"A job begun in the last {minutes} minutes before a step may not be seen."
+    assert promise == phrase("promise")
+    assert unseen == phrase("unseen", minutes=minutes)
     assert f"最后 {minutes} 分钟" in notice(shown, Language.ZH).lines[1]
 
 
@@ -100,36 +101,36 @@ def test_a_different_day_in_utc_is_spelt_out() -> None:
 def test_after_a_stop_the_date_of_termination_and_the_way_back_are_told() -> None:
     after = notice(facts(NoticeKind.STOPPED, upcoming=(Upcoming(Verb.TERMINATE, END_AT),)))
 
-    assert after.title == "train-7 was stopped; it will be terminated on 2026-03-18 12:30 UTC unless you keep it"
-    assert ("To undo", "start the instance; its persistent disks are as they were") in after.fields
-    assert "start it again" in after.text
+    assert after.title == phrase("stopped", what="train-7", when="2026-03-18 12:30 UTC")
+    assert (label("undo"), phrase("undo_stop")) in after.fields
+    assert phrase("keep_start") in after.text
 
 
 def test_a_stop_that_ends_the_ladder_announces_nothing_more() -> None:
     after = notice(facts(NoticeKind.STOPPED, upcoming=()))
 
-    assert after.title == "train-7 was stopped"
-    assert ("Next", "Nothing will be done to it automatically.") in after.fields
+    assert after.title == phrase("stopped", what="train-7")
+    assert (label("next"), phrase("nothing_automatic")) in after.fields
 
 
 def test_a_warning_before_termination_says_so_first() -> None:
     before = notice(facts(upcoming=(Upcoming(Verb.TERMINATE, END_AT),)))
 
-    assert before.title == "train-7 will be terminated on 2026-03-18 12:30 UTC unless you keep it"
+    assert before.title == phrase("will_terminate", what="train-7", when="2026-03-18 12:30 UTC")
 
 
 def test_after_a_termination_the_snapshots_are_named() -> None:
     over = notice(facts(NoticeKind.TERMINATED, snapshots=("snap-1", "snap-2"), upcoming=(), saving=None))
 
-    assert ("Snapshots", "snap-1, snap-2") in over.fields
-    assert "To keep it" not in over.text
-    assert "not possible" not in over.text
+    assert (label("snapshots"), "snap-1, snap-2") in over.fields
+    assert label("keep_it") not in over.text
+    assert phrase("undo_terminate_bare") not in over.text
 
 
 def test_without_known_snapshots_no_way_back_is_promised() -> None:
     over = notice(facts(NoticeKind.TERMINATED, upcoming=(), saving=None))
 
-    assert ("To undo", "not possible: no snapshot is known") in over.fields
+    assert (label("undo"), phrase("undo_terminate_bare")) in over.fields
 
 
 @pytest.mark.parametrize("code", [ReasonCode.RECOVERED, ReasonCode.RESTARTED, ReasonCode.PROTECTED_TAG])
@@ -145,12 +146,12 @@ def test_a_held_case_names_the_rail_and_the_way_on() -> None:
         facts(NoticeKind.HELD, reason=Reason(ReasonCode.APPROVAL_NEEDED), approve="aws:111122223333:us-east-1:i-0abc")
     )
 
-    assert "waits for its owner's approval" in held.title
+    assert says(held.title, "approval_needed", "reasons")
     assert "costguard approve aws:111122223333:us-east-1:i-0abc" in held.text
 
 
 def test_an_unknown_price_is_never_told_as_nothing() -> None:
-    assert "unknown; not counted as zero" in notice(facts(rate=None, saving=None)).text
+    assert phrase("cost_unknown") in notice(facts(rate=None, saving=None)).text
 
 
 def test_names_and_tags_cannot_forge_lines_of_a_notice() -> None:

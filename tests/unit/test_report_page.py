@@ -31,7 +31,7 @@ from costguard.report.facts import ReportFacts, a_day, days_shown, figures_of
 from costguard.report.page.headline import cards, changes
 from costguard.report.page.page import Drawing, report_page
 from costguard.report.page.to_json import report_json
-from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import Language, in_digest
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/report.schema.json").read_text(encoding="utf-8"))
 EVIL = "</style><script>alert(1)</script><svg onload=x>\"'><img src=//evil.example>{background:url(//evil.example)}"
@@ -118,8 +118,8 @@ def test_the_first_screen_answers_what_a_manager_asks() -> None:
 
     assert saved.figures == ("250.00 USD",)
     assert wasted.figures == ("48.00 USD",)
-    assert "of it not to be touched: 24.00 USD, machines: 1" in wasted.lines
-    assert budgets.figures == ("1 spent", "1 heading beyond")
+    assert in_digest("wasted_untouchable", Language.EN, amount="24.00 USD", machines=1) in wasted.lines
+    assert budgets.figures == tuple(in_digest(key, Language.EN, count=1) for key in ("budgets_spent", "budgets_will"))
     assert refused.figures == ("4",)
     assert unseen.figures == ("2",)
 
@@ -154,7 +154,7 @@ def test_an_empty_ledger_is_no_good_news() -> None:
 
     *_, unseen = cards(nothing, Language.EN)
     assert unseen.good is False
-    assert "no run has kept what it saw yet" in page(nothing)
+    assert in_digest("digest_no_runs", Language.EN) in page(nothing)
     jsonschema.validate(json.loads(json.dumps(report_json(nothing))), SCHEMA)
 
 
@@ -167,7 +167,7 @@ def test_what_is_unmeasured_or_without_price_is_never_counted_as_nothing() -> No
     assert {one.ref.native_id for one in of.unmeasured} == {"i-2", "i-4"}
     assert {one.ref.native_id for one in of.idle} == {"i-1", "i-3"}
     assert a_day(of.idle) == (usd("24"),)
-    assert "idle machines: 2, without a known price: 1" in cards(of, Language.EN)[1].lines
+    assert in_digest("wasted_hint", Language.EN, machines=2, unpriced=1) in cards(of, Language.EN)[1].lines
 
 
 def test_machines_judged_twice_count_once() -> None:
@@ -210,12 +210,12 @@ def test_changes_since_the_last_digest_are_named_and_only_those() -> None:
 
     told = changes(now, Language.EN)
     assert told == (
-        "idle machines: 1 then, 2 now",
-        "wasted a day: 24.00 USD then, 48.00 USD now",
-        "research: 50 % spent then, 64 % now",
+        in_digest("change_idle", Language.EN, before=1, now=2),
+        in_digest("change_wasted", Language.EN, before="24.00 USD", now="48.00 USD"),
+        in_digest("change_budget", Language.EN, name="research", before=50, now=64),
     )
     assert changes(facts(looks=(look(sight()),), budgets=(budget(spent="500"),), before=before), Language.EN) == (
-        "nothing has changed",
+        in_digest("change_nothing", Language.EN),
     )
 
 

@@ -33,6 +33,7 @@ from tests.slack_rig import (
     http,
     stopping_case,
 )
+from tests.words.said import says
 
 from costguard.cases import CaseStatus, Phase, decision_id
 from costguard.domain.answers import AnswerRef
@@ -45,7 +46,7 @@ from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.notices.keep_page import HEADERS
-from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import Language, phrase
 from costguard.settings import Secret
 
 SUBJECT = str(stopping_case().subject)
@@ -73,10 +74,7 @@ def test_a_click_that_keeps_is_in_the_ledger_before_it_is_acknowledged(rig: Rig)
     assert (reply.status, reply.body) == (200, "")
     kept = rig.memory.snoozes.active(NOW)[SUBJECT]
     assert (kept.until, kept.by) == (NOW + 24 * HOUR, "u0stranger (slack:T0SANDBOX/U0STRANGER)")
-    assert rig.said() == (
-        "notebook is kept until 2026-03-11 12:30 UTC. "
-        "After that the steps begin again, with a notice and the full wait."
-    )
+    assert rig.said() == phrase("answer_kept", what="notebook", until="2026-03-11 12:30 UTC")
 
 
 def test_a_keep_never_shortens_a_longer_one(rig: Rig) -> None:
@@ -88,7 +86,7 @@ def test_a_keep_never_shortens_a_longer_one(rig: Rig) -> None:
     rig.press(ts, KEEP_24H)
 
     assert rig.records() == before
-    assert "already, which is longer" in rig.said()
+    assert says(rig.said(), "answer_kept_longer")
 
 
 def test_stop_now_ends_the_wait_for_whoever_owns_it(rig: Rig) -> None:
@@ -99,7 +97,7 @@ def test_stop_now_ends_the_wait_for_whoever_owns_it(rig: Rig) -> None:
 
     assert rig.memory.haste.granted(NOW) == {AnswerRef("case1", notice_decision(known))}
     assert rig.memory.haste.granted(NOW + 24 * HOUR) == frozenset()
-    assert "the next run stops it" in rig.said()
+    assert says(rig.said(), "answer_stop_asked")
 
 
 @pytest.mark.parametrize("hourly", ["20.01", ""])
@@ -108,12 +106,12 @@ def test_above_the_amount_or_without_a_price_two_people_have_to_say_so(rig: Rig,
 
     rig.press(ts, STOP)
     assert rig.memory.haste.granted(NOW) == frozenset()
-    assert "A second person has to say so too" in rig.said()
+    assert says(rig.said(), "answer_stop_needs_another")
 
     rig.clock.at += timedelta(seconds=1)
     rig.press(ts, STOP)  # the same person twice is one person
     assert rig.memory.haste.granted(NOW) == frozenset()
-    assert "a second person still has to" in rig.said()
+    assert says(rig.said(), "answer_stop_waits")
 
     rig.press(ts, STOP, ANOTHER)
     assert len(rig.memory.haste.granted(rig.clock.at)) == 1
@@ -164,7 +162,7 @@ def test_whoever_asked_for_the_stop_cannot_approve_it_alone(rig: Rig) -> None:
     rig.press(ts, APPROVE, APPROVER)
 
     assert rig.records() == before
-    assert "somebody else has to approve" in rig.said()
+    assert says(rig.said(), "answer_asked_by_themselves")
     rig.press(ts, APPROVE, SECOND)
     assert rig.memory.approvals.valid(held.decision_id, NOW) is not None
 
@@ -200,7 +198,7 @@ def test_not_mine_passes_the_owner_over_for_that_machine(rig: Rig) -> None:
 
     rig.press(ts, NOT_MINE)
     assert rig.memory.disowned.all() == {SUBJECT: frozenset({"nlp"})}
-    assert "no longer counts as nlp's" in rig.said()
+    assert says(rig.said(), "answer_disowned", owner="nlp")
 
     before = rig.records()
     rig.press(ts, NOT_MINE, ANOTHER)
@@ -210,12 +208,12 @@ def test_not_mine_passes_the_owner_over_for_that_machine(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("action", "user", "told"),
     [
-        (STOP, STRANGER, "Only people of its owner (nlp)"),
-        (STOP, NEIGHBOUR, "Only people of its owner (nlp)"),
-        (NOT_MINE, STRANGER, "Only people of its owner (nlp)"),
-        (NOT_MINE, NEIGHBOUR, "Only people of its owner (nlp)"),
-        (APPROVE, STRANGER, "Only approvers"),
-        (APPROVE, OWNER, "Only approvers"),
+        (STOP, STRANGER, "answer_not_among_owners"),
+        (STOP, NEIGHBOUR, "answer_not_among_owners"),
+        (NOT_MINE, STRANGER, "answer_not_among_owners"),
+        (NOT_MINE, NEIGHBOUR, "answer_not_among_owners"),
+        (APPROVE, STRANGER, "answer_not_among_approvers"),
+        (APPROVE, OWNER, "answer_not_among_approvers"),
     ],
 )
 def test_who_may_not_say_it_changes_nothing(rig: Rig, action: str, user: str, told: str) -> None:
@@ -225,7 +223,7 @@ def test_who_may_not_say_it_changes_nothing(rig: Rig, action: str, user: str, to
     rig.press(ts, action, user)
 
     assert rig.records() == before
-    assert told in rig.said()
+    assert says(rig.said(), told)
 
 
 def test_an_approval_is_of_the_decision_that_waits_and_of_no_earlier_one(rig: Rig) -> None:
@@ -241,7 +239,7 @@ def test_an_approval_is_of_the_decision_that_waits_and_of_no_earlier_one(rig: Ri
     rig.press(ts, APPROVE, APPROVER)
 
     assert rig.records() == before
-    assert "answer the latest one" in rig.said()
+    assert says(rig.said(), "answer_outdated")
 
 
 def test_what_waits_for_nothing_cannot_be_approved(rig: Rig) -> None:
@@ -249,7 +247,7 @@ def test_what_waits_for_nothing_cannot_be_approved(rig: Rig) -> None:
     before = rig.records()
     rig.press(ts, APPROVE, APPROVER)
     assert rig.records() == before
-    assert "answer the latest one" in rig.said()
+    assert says(rig.said(), "answer_outdated")
 
 
 @pytest.mark.parametrize("action", [KEEP_24H, KEEP_ASK, STOP, APPROVE, NOT_MINE])
@@ -261,7 +259,7 @@ def test_another_workspace_changes_nothing(rig: Rig, action: str) -> None:
 
     assert rig.records() == before
     assert rig.slack.views == []
-    assert "another workspace" in rig.said()
+    assert says(rig.said(), "answer_foreign_team")
 
 
 @pytest.mark.parametrize("action", [KEEP_24H, KEEP_ASK, STOP, APPROVE, NOT_MINE])
@@ -276,23 +274,23 @@ def test_a_message_copied_to_another_channel_changes_nothing(rig: Rig, action: s
 
     assert rig.records() == before
     assert rig.slack.views == []
-    assert "only in the channel that the notice went to" in rig.said()
+    assert says(rig.said(), "answer_foreign_channel")
 
 
 @pytest.mark.parametrize(
     ("changes", "action", "told"),
     [
-        ({"status": CaseStatus.CLOSED, "closed_at": NOW}, KEEP_24H, "This is over"),
-        ({"status": CaseStatus.CLOSED, "closed_at": NOW}, STOP, "This is over"),
-        ({"mode": Mode.WARN}, STOP, "only watches or warns"),
-        ({"attempt": 7}, STOP, "answer the latest one"),
-        ({"status": CaseStatus.SNOOZED, "snoozed_until": NOW - HOUR}, STOP, "answer the latest one"),
-        ({"phase": Phase.CLAIMED}, STOP, "comes too late"),
-        ({"phase": Phase.CONFIRMING}, NOT_MINE, "comes too late"),
-        ({"climbed": ()}, STOP, "No stop is waiting"),
-        ({"guard": "kms_rotation"}, STOP, "No stop is waiting"),
-        ({"owner": ""}, NOT_MINE, "Nobody is named"),
-        ({"status": CaseStatus.HELD, "reason": Reason(ReasonCode.APPROVAL_NEEDED)}, STOP, "an approver's word"),
+        ({"status": CaseStatus.CLOSED, "closed_at": NOW}, KEEP_24H, "answer_over"),
+        ({"status": CaseStatus.CLOSED, "closed_at": NOW}, STOP, "answer_over"),
+        ({"mode": Mode.WARN}, STOP, "answer_only_rehearsed"),
+        ({"attempt": 7}, STOP, "answer_outdated"),
+        ({"status": CaseStatus.SNOOZED, "snoozed_until": NOW - HOUR}, STOP, "answer_outdated"),
+        ({"phase": Phase.CLAIMED}, STOP, "answer_under_way"),
+        ({"phase": Phase.CONFIRMING}, NOT_MINE, "answer_under_way"),
+        ({"climbed": ()}, STOP, "answer_nothing_to_stop"),
+        ({"guard": "kms_rotation"}, STOP, "answer_nothing_to_stop"),
+        ({"owner": ""}, NOT_MINE, "answer_no_owner"),
+        ({"status": CaseStatus.HELD, "reason": Reason(ReasonCode.APPROVAL_NEEDED)}, STOP, "answer_waits_for_approval"),
     ],
 )
 def test_what_comes_too_late_changes_nothing(rig: Rig, changes: dict[str, object], action: str, told: str) -> None:
@@ -316,7 +314,7 @@ def test_what_comes_too_late_changes_nothing(rig: Rig, changes: dict[str, object
     rig.press(ts, action, APPROVER)
 
     assert rig.records() == before
-    assert told in rig.said()
+    assert says(rig.said(), told)
 
 
 def test_a_machine_that_ran_anew_has_another_case(rig: Rig) -> None:
@@ -331,7 +329,7 @@ def test_a_machine_that_ran_anew_has_another_case(rig: Rig) -> None:
     rig.press(ts, KEEP_24H)
 
     assert rig.records() == before
-    assert "This is over" in rig.said()
+    assert says(rig.said(), "answer_over")
 
 
 def test_a_keep_during_a_step_says_that_the_step_may_still_happen(rig: Rig) -> None:
@@ -344,7 +342,7 @@ def test_a_keep_during_a_step_says_that_the_step_may_still_happen(rig: Rig) -> N
     rig.press(ts, KEEP_24H)
 
     assert SUBJECT in rig.memory.snoozes.active(NOW)
-    assert "may still happen" in rig.said()
+    assert says(rig.said(), "answer_kept_late")
 
 
 def test_stop_now_right_after_the_message_counts_though_its_delivery_is_being_noted(rig: Rig) -> None:
@@ -364,7 +362,7 @@ def test_what_is_kept_is_not_stopped_now(rig: Rig) -> None:
     rig.press(ts, STOP)
 
     assert rig.memory.haste.granted(NOW) == frozenset()
-    assert "and that comes first" in rig.said()
+    assert says(rig.said(), "answer_is_kept")
 
 
 def test_a_button_of_no_notice_changes_nothing(rig: Rig) -> None:
@@ -377,7 +375,7 @@ def test_a_button_of_no_notice_changes_nothing(rig: Rig) -> None:
     rig.press(ts, KEEP_24H, APPROVER)
 
     assert rig.records() == before
-    assert "knows of no such notice" in rig.said()
+    assert says(rig.said(), "answer_unknown")
 
 
 def test_without_terms_in_the_policy_nobodys_click_counts(rig: Rig) -> None:
@@ -388,7 +386,7 @@ def test_without_terms_in_the_policy_nobodys_click_counts(rig: Rig) -> None:
     rig.press(ts, KEEP_24H)
 
     assert rig.records() == before
-    assert "not set up" in rig.said()
+    assert says(rig.said(), "answer_not_set_up")
 
 
 def test_a_request_sent_again_counts_once_and_says_so(rig: Rig) -> None:
@@ -405,7 +403,7 @@ def test_a_request_sent_again_counts_once_and_says_so(rig: Rig) -> None:
     assert len(rig.slack.whispers) == whispers
     for reply in (again, retried):
         assert reply.status == 200
-        assert "received before" in json.loads(reply.body)["text"]
+        assert says(json.loads(reply.body)["text"], "answer_replayed")
 
 
 def test_the_same_window_sent_again_closes_and_changes_nothing(rig: Rig) -> None:
@@ -436,7 +434,7 @@ def test_a_forged_request_touches_no_ledger(rig: Rig, name: str, value: str) -> 
 
     assert rig.deliver(request, ledger=Secret("no address of a ledger")).status == 200  # and says that it could not
     assert reply.status == 401
-    assert reply.body == "Costguard does not understand this request. Nothing was changed.\n"
+    assert reply.body == f"{phrase('answer_unreadable')}\n"
 
 
 @pytest.mark.parametrize("late", [timedelta(minutes=5, seconds=1), -timedelta(minutes=5, seconds=1)])
@@ -521,7 +519,7 @@ def test_a_ledger_that_fails_is_no_acknowledgement(rig: Rig) -> None:
     slash = rig.deliver(rig.slack.slash("/costguard", "status", OWNER), **broken)
 
     assert press.status == 503
-    assert (slash.status, "please try again" in slash.body) == (200, True)
+    assert (slash.status, says(slash.body, "answer_busy")) == (200, True)
 
 
 def test_a_ledger_that_the_instance_would_forget_takes_no_answer(rig: Rig) -> None:
@@ -529,7 +527,7 @@ def test_a_ledger_that_the_instance_would_forget_takes_no_answer(rig: Rig) -> No
     ts = rig.told(stopping_case())
     forgetful = {"host": "scf", "ledger": Secret("memory:")}
     assert rig.deliver(rig.slack.press(ts, KEEP_24H, OWNER), **forgetful).status == 503
-    assert "please try again" in rig.deliver(rig.slack.slash("/costguard", "mine", OWNER), **forgetful).body
+    assert says(rig.deliver(rig.slack.slash("/costguard", "mine", OWNER), **forgetful).body, "answer_busy")
 
 
 def test_a_broken_policy_lets_people_keep_by_the_last_good_one(rig: Rig) -> None:
@@ -539,7 +537,7 @@ def test_a_broken_policy_lets_people_keep_by_the_last_good_one(rig: Rig) -> None
     (rig.folder / "costguard.yaml").write_text("version: 2\n", "utf-8")
 
     rig.deliver(rig.slack.press(ts, STOP, APPROVER))
-    assert "last good one is too old" in rig.said()
+    assert says(rig.said(), "answer_policy_broken")
     assert rig.memory.haste.granted(NOW) == frozenset()
     rig.deliver(rig.slack.press(ts, KEEP_24H, OWNER))
     assert SUBJECT in rig.memory.snoozes.active(NOW)
@@ -572,23 +570,23 @@ def test_status_mine_and_why_are_read_from_the_ledger_and_escaped(rig: Rig) -> N
     assert "paused by operations" in status["text"]
     assert "&lt;!channel&gt; ∗loud∗: open" in mine["text"]  # noqa: RUF001 - the look-alike is the point
     assert "us-east-1" in why["text"]
-    assert "among no owner's people" in rig.slash("mine", STRANGER)["text"]
+    assert says(rig.slash("mine", STRANGER)["text"], "slash_mine_nobody")
     assert "/costguard snooze" in rig.slash("dance")["text"]
 
 
 def test_the_command_snoozes_for_whoever_may(rig: Rig) -> None:
     rig.told(stopping_case())
 
-    assert "is kept until 2026-03-11 12:30 UTC" in rig.slash("snooze i-1 24h because a demo")["text"]
+    assert says(rig.slash("snooze i-1 24h because a demo")["text"], "answer_kept", until="2026-03-11 12:30 UTC")
     assert rig.memory.snoozes.active(NOW)[SUBJECT].reason == "a demo"
     rig.clock.at += timedelta(seconds=1)
     refused = rig.slash("snooze i-1 48h", STRANGER, channel="#elsewhere")
-    assert "only in the channel" in refused["text"]
-    assert "is kept until" in rig.slash("snooze i-1 48h", STRANGER, channel="#nlp")["text"]
-    assert "no duration" in rig.slash("snooze i-1 soon")["text"]
-    assert "at most 90 days" in rig.slash("snooze i-1 91d")["text"]
-    assert "No case is known" in rig.slash("snooze i-2 24h")["text"]
-    assert "another workspace" in rig.slash("snooze i-1 72h", team="T0OTHERCO")["text"]
+    assert says(refused["text"], "answer_foreign_channel")
+    assert says(rig.slash("snooze i-1 48h", STRANGER, channel="#nlp")["text"], "answer_kept")
+    assert says(rig.slash("snooze i-1 soon")["text"], "slash_bad_length")
+    assert says(rig.slash("snooze i-1 91d")["text"], "answer_bad_length", days=90)
+    assert says(rig.slash("snooze i-2 24h")["text"], "slash_unknown")
+    assert says(rig.slash("snooze i-1 72h", team="T0OTHERCO")["text"], "answer_foreign_team")
 
 
 def test_what_slack_asks_by_the_way_is_acknowledged(rig: Rig) -> None:
@@ -625,7 +623,7 @@ def _button(action_id: str, value: str = "case1/decision1") -> str:
 def test_what_is_of_no_known_form_is_refused_politely(rig: Rig, payload: str) -> None:
     reply = rig.send(rig.slack.signed({"payload": payload}))
     assert reply.status == 400
-    assert "does not understand" in reply.body
+    assert says(reply.body, "answer_unreadable")
 
 
 def test_other_addresses_and_methods_are_not_served(rig: Rig) -> None:

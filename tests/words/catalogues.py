@@ -50,8 +50,13 @@ def texts(language: str) -> Mapping[Id, tuple[str, ...]]:
 
 def compiled(language: str) -> bytes:
     """What the product reads: the same bytes whenever it is made, by the same Babel."""
-    catalog, file = read(language), io.BytesIO()
-    write_mo(file, cast("Catalog", _Header(catalog)))
+    return packed(read(language))
+
+
+def packed(catalog: Catalog) -> bytes:
+    """A catalogue compiled; its header says what gettext needs, and neither when nor by which Babel it was made."""
+    file = io.BytesIO()
+    write_mo(file, cast("Catalog", _Undated(catalog)))
     return file.getvalue()
 
 
@@ -61,8 +66,8 @@ def is_stale(language: str) -> bool:
     return not kept.is_file() or kept.read_bytes() != compiled(language)
 
 
-class _Header:
-    """A catalogue whose header says what gettext needs, and neither when nor by which Babel it was made."""
+class _Undated:
+    """What `write_mo` reads of a catalogue."""
 
     charset = "utf-8"
 
