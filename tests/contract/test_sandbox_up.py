@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from urllib.request import Request, urlopen
 import boto3
 import pytest
 from tests.contract.cli_sandbox import Answered, logging_as_before
+from tests.docs_zh.in_step import facts_of
 
 from cloudstand.clouds import PORTS, STARTS_AT
 from cloudstand.demo import freezes as demo_freezes
@@ -111,7 +113,7 @@ class Shell:
 def test_the_page_is_so_over_real_http_from_the_notice_to_the_stop_and_from_the_freeze_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Another process serves, and every line that the page shows is printed."""
+    """Another process serves, and every name and figure that the page shows is printed."""
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -122,8 +124,7 @@ def test_the_page_is_so_over_real_http_from_the_notice_to_the_stop_and_from_the_
             if kind == "sh":
                 printed = shell.run(text)
             else:
-                lines = _TIME.sub("", printed).splitlines()
-                assert [line for line in text.splitlines() if _TIME.sub("", line) not in lines] == [], printed
+                assert facts_of(_TIME.sub("", text)) - facts_of(_TIME.sub("", printed)) == Counter(), printed
         _see(sandbox)
     assert sorted(path.name for path in folder.iterdir()) == ["freeze.yaml", "now.json", "plan.json"]
     assert [path.name for path in tmp_path.iterdir()] == ["here"]  # no ledger was left behind

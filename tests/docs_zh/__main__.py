@@ -2,12 +2,11 @@
 
 A page of docs/zh is translated by hand, so no program can say that it is right; but much of a page is the same in every
 language, and that is compared: headings, code, links, figures, tables. A changed sentence cannot be seen so. Therefore
-each Chinese page names the hash of the English page that it was read against; once that changes, the test
-`tests/unit/test_docs_zh.py` fails until somebody has looked again and said so with `--stamp`, which marks only pages
+each Chinese page names the hash of the English page that it was read against; once that changes, the check of a release
+(`python -m pytest -m release`) fails until somebody has looked again and said so with `--stamp`, which marks only pages
 that show no difference.
 
-`--demo` lives through the demo in Chinese as well, and says which lines of the transcript it does not print. That takes
-as long as the demo, so it is no part of the ordinary tests: they compare the transcript with the English one.
+`--demo` lives through the demo in Chinese as well, and says which lines of the transcript it does not print.
 """
 
 from __future__ import annotations

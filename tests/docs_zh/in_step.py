@@ -83,6 +83,11 @@ def _transcript(wanted: Sequence[str], found: Sequence[str]) -> Iterator[str]:
         yield from (f"{day}: {said}" for said in _counted("machines and figures", one, other))
 
 
+def facts_of(text: str) -> Counter[str]:
+    """The names of machines and the figures in it: what is the same however it is worded."""
+    return Counter(_FACT.findall(text))
+
+
 def _days(lines: Sequence[str]) -> list[tuple[str, Counter[str]]]:
     days = [("", [""])]
     for line in lines:
@@ -90,7 +95,7 @@ def _days(lines: Sequence[str]) -> list[tuple[str, Counter[str]]]:
             days.append((found[1] or found[2], []))
         days[-1][1].append(line)
 
-    return [(day, Counter(_FACT.findall("\n".join(said)))) for day, said in days]
+    return [(day, facts_of("\n".join(said))) for day, said in days]
 
 
 def _places(page: Page) -> Iterator[str]:

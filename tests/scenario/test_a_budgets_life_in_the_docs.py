@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import policy, usd
+from tests.docs_zh.in_step import facts_of
 from tests.scenario.stage import START, Stage, idle_machine
 from tests.world_ports.spend import WorldSpend
 from tests.world_ports.translate import to_product, to_world
@@ -108,18 +110,21 @@ def test_the_policy_of_the_page_is_the_one_it_is_lived_under() -> None:
     assert replace(read, limits=LIMITS, digest="digest") == RESEARCH
 
 
-def test_the_page_tells_what_people_heard_and_when(life: Life) -> None:
-    assert len(shown(0)) > 5
-    assert [text for text in shown(0) if text not in life.lines] == []
-
-
-def test_the_page_shows_an_alert_as_it_was_sent(life: Life) -> None:
+def came(life: Life, number: int) -> list[str]:
+    """What the transcripts of the page show, as it came: what people heard, an alert, what `explain` says."""
+    if number != 1:
+        return life.lines
     first = next(message for message in life.mailbox.messages if "50 %" in message.title)
-    sent = [line for text in first.text.splitlines() for line in wrapped(text, "", 2)]
-    assert len(shown(1)) > 5
-    assert [text for text in shown(1) if text not in [first.title, *sent]] == []
+    return [first.title, *(line for text in first.text.splitlines() for line in wrapped(text, "", 2))]
 
 
-def test_the_page_explains_the_budget_as_the_command_does(life: Life) -> None:
-    assert len(shown(2)) > 20
-    assert [text for text in shown(2) if text not in life.lines] == []
+@pytest.mark.parametrize(("number", "least"), [(0, 5), (1, 5), (2, 20)])
+def test_the_page_shows_the_figures_that_came(life: Life, number: int, least: int) -> None:
+    assert len(shown(number)) > least
+    assert facts_of("\n".join(shown(number))) - facts_of("\n".join(came(life, number))) == Counter()
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_page_shows_what_came_word_for_word(life: Life, number: int) -> None:
+    assert [text for text in shown(number) if text not in came(life, number)] == []

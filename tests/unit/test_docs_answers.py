@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
 from costguard.adapters.notifiers.slack.requests import WINDOW
@@ -65,6 +66,7 @@ def test_the_words_of_the_manifest_are_within_slacks_limits() -> None:
     assert len(command["usage_hint"]) <= 1000
 
 
+@pytest.mark.release
 def test_the_window_of_time_is_the_one_that_holds() -> None:
     assert WINDOW.total_seconds() == 300
     assert "at most five minutes away" in PAGE

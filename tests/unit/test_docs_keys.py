@@ -9,6 +9,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, RotationMeans
 from costguard.providers.kit.kms.answers import IN_NO_ROW, KeyFacts, MatrixRow, rotatability_of, tables
 
@@ -47,6 +49,7 @@ def every_kind() -> list[KeyFacts]:
     ]
 
 
+@pytest.mark.release
 def test_the_page_shows_the_matrices_as_the_code_has_them() -> None:
     """Where this fails: put what it expects between the two marks of the page."""
     shown = PAGE.read_text(encoding="utf-8").partition(BEGINS)[2].partition(ENDS)[0]
