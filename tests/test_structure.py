@@ -79,8 +79,7 @@ NOT_IN_EVERY_PROVIDER = {
     "compute/commitments": "Spot requests and Reserved Instances stand in lists of their own",
     "compute/metric_calls": "how much one call may ask depends on what the cloud shows to hold",
     "billing/requests": "a bill is read page by page, or by series where it is too large, by rules of their own",
-    "network/groups": "the rules of a group are a request of their own",
-    "network/interfaces": "several lists of interfaces have to agree",
+    "network/groups": "the rules of a group are a request of their own, and lists of interfaces have to agree",
 }
 """What one or two providers have beside, and why."""
 

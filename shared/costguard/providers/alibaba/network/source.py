@@ -29,8 +29,6 @@ from costguard.domain.network import (
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.session import AlibabaSession, numbered_pages, prove_permitted
-from costguard.providers.alibaba.network import groups as network_groups
-from costguard.providers.alibaba.network import interfaces as network_interfaces
 from costguard.providers.alibaba.network.answers import (
     gated_vpcs,
     has_entries,
@@ -46,6 +44,7 @@ from costguard.providers.alibaba.network.answers import (
     to_subnet,
     to_vpc,
 )
+from costguard.providers.alibaba.network.groups import GROUPS, INTERFACES, read_groups, read_interfaces
 from costguard.providers.alibaba.network.prices import Fee, NetworkPrices, fees_of_address, fees_of_gateway
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
 from costguard.providers.kit.network.reading import Parts, side_by_side
@@ -105,33 +104,22 @@ class _Read:
 
     def whole(self) -> NetworkInventory:
         read, gaps = self._parts.read, self._parts.gaps
-        vpcs = read("vpcs", self._vpcs)
-        subnets = read("subnets", self._subnets)
-        tables = read("routes", self._route_tables)
-        lists = read("access_lists", self._access_lists)
+        read("vpcs", self._vpcs)
+        read("subnets", self._subnets)
+        read("routes", self._route_tables)
+        read("access_lists", self._access_lists)
         addresses = read("addresses", self._addresses)
-        gateways = read("nat_gateways", self._gateways)
-        logs = read("flow_logs", self._flow_logs)
-        peerings = read("peerings", self._peerings)
+        read("nat_gateways", self._gateways)
+        read("flow_logs", self._flow_logs)
+        read("peerings", self._peerings)
         cards = read(
-            network_interfaces.PART,
-            lambda: network_interfaces.read_interfaces(self._session, gaps, addresses, self._bound_privately),
+            INTERFACES,
+            lambda: read_interfaces(self._session, gaps, addresses, self._bound_privately),
         )
-        unread = any(gap.what == network_interfaces.PART for gap in gaps)
+        unread = any(gap.what == INTERFACES for gap in gaps)
         used = None if unread else {group for card in cards for group in card.groups}
-        groups = read(network_groups.PART, lambda: network_groups.read_groups(self._session, gaps, used))
-        return self._parts.inventory(
-            vpcs=vpcs,
-            subnets=subnets,
-            route_tables=tables,
-            groups=groups,
-            access_lists=lists,
-            interfaces=cards,
-            addresses=addresses,
-            nat_gateways=gateways,
-            flow_logs=logs,
-            peerings=peerings,
-        )
+        read(GROUPS, lambda: read_groups(self._session, gaps, used))
+        return self._parts.inventory()
 
     def _listed(
         self, api: str, result_key: str, named_by: str, size: int = _PAGE, **parameters: str

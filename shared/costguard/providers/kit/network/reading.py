@@ -94,30 +94,35 @@ def side_by_side(names: Sequence[str], ask: Callable[[str], T]) -> list[T]:
         return list(pool.map(ask, names))
 
 
+_CALLED = {"routes": "route_tables"}
+"""Parts that an inventory calls otherwise than gaps do."""
+
+
 class Parts:
     """One reading of a shard's networks, part by part; `because` makes a gap of an error."""
 
     def __init__(self, shard: Shard, because: Callable[[Shard, str, ProviderError], Gap]) -> None:
         self.gaps = Gaps(shard, because)
-        self._tried = 0
+        self._found: dict[str, tuple[Any, ...]] = {}
         self._unread: list[ProviderError] = []
 
     def read(self, what: str, read: Callable[[], Iterable[T]]) -> tuple[T, ...]:
         """What `read` finds; nothing and a gap where it fails."""
-        self._tried += 1
+        found: tuple[T, ...] = ()
         try:
-            return tuple(read())
+            found = tuple(read())
         except ProviderError as err:
             self._unread.append(err)
             self.gaps.add(what, err)
-            return ()
+        self._found[_CALLED.get(what, what)] = found
+        return found
 
-    def inventory(self, **parts: Any) -> NetworkInventory:
-        """All that was read, and what was not.
+    def inventory(self, **instead: Any) -> NetworkInventory:
+        """All that was read, and what was not; `instead` are parts as others have completed them.
 
         Raises:
             ProviderError: not even a part could be read.
         """
-        if len(self._unread) == self._tried:
+        if len(self._unread) == len(self._found):
             raise self._unread[0]
-        return NetworkInventory(self.gaps.shard, gaps=tuple(self.gaps), **parts)
+        return NetworkInventory(self.gaps.shard, gaps=tuple(self.gaps), **{**self._found, **instead})

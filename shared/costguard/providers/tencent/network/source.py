@@ -87,37 +87,24 @@ class TencentNetwork:
         vpcs = read("vpcs", lambda: reading.each("DescribeVpcs", "VpcSet", lambda item: to_vpc(shard, item)))
         local = {vpc.ref: vpc.cidrs for vpc in vpcs}
         own = frozenset(vpc.ref.native_id for vpc in vpcs)
-        subnets = read(
-            "subnets", lambda: reading.each("DescribeSubnets", "SubnetSet", lambda item: to_subnet(shard, item))
-        )
-        routes = read(
+        read("subnets", lambda: reading.each("DescribeSubnets", "SubnetSet", lambda item: to_subnet(shard, item)))
+        read(
             "routes",
             lambda: reading.each("DescribeRouteTables", "RouteTableSet", lambda it: to_route_table(shard, it, local)),
         )
-        groups = read("groups", reading.groups)
-        access_lists = read("access_lists", reading.access_lists)
+        read("groups", reading.groups)
+        read("access_lists", reading.access_lists)
         interfaces = read("interfaces", reading.interfaces)
-        addresses = read("addresses", reading.addresses)
-        gateways = read("nat_gateways", reading.gateways)
-        flow_logs = read("flow_logs", reading.flow_logs)
-        peerings = read(
+        read("addresses", reading.addresses)
+        read("nat_gateways", reading.gateways)
+        read("flow_logs", reading.flow_logs)
+        read(
             "peerings",
             lambda: reading.each(
                 "DescribeVpcPeeringConnections", "PeerConnectionSet", lambda item: to_peering(shard, item, own)
             ),
         )
-        return reading.parts.inventory(
-            vpcs=vpcs,
-            subnets=subnets,
-            route_tables=routes,
-            groups=groups,
-            access_lists=access_lists,
-            interfaces=tuple(with_public(interfaces, reading.bindings)),
-            addresses=addresses,
-            nat_gateways=gateways,
-            flow_logs=flow_logs,
-            peerings=peerings,
-        )
+        return reading.parts.inventory(interfaces=tuple(with_public(interfaces, reading.bindings)))
 
 
 class _Reading:
