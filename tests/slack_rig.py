@@ -24,10 +24,9 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers.answers import notice_decision
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
+from costguard.engine.ledger.notices import NoticeState, OutboxNotice
 from costguard.faas.http import HttpReply, HttpRequest
-from costguard.faas.request_context import RequestContext
-from costguard.faas.slack_actions import answer_request, answer_slack
+from costguard.faas.slack_actions import RequestContext, answer_request, answer_slack
 from costguard.guards.rules.common import Step
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy

@@ -59,7 +59,7 @@ def _messages(world):
 
 
 def _news(world, index):
-    from costguard.engine.ledger.outbox.notice import OutboxNotice
+    from costguard.engine.ledger.notices import OutboxNotice
 
     for each in index.plan.findings:
         where, now = world.policy.default_channel, world.clock.now()

@@ -22,8 +22,8 @@ from ruamel.yaml import YAML
 
 from costguard.engine.guards.registry import GUARDS
 from costguard.engine.guards.runner import Port
-from costguard.faas.events import Host
 from costguard.faas.http import is_http, read_request
+from costguard.faas.invocation import Host
 from costguard.guards import OF_MACHINES
 from costguard.policy.sections import SECTIONS
 from costguard.providers.kit.iam.permissions import Feature

@@ -122,7 +122,7 @@ def published_policy(settings: Settings, memory: Memory, clock: Clock) -> Policy
         ProviderError: a bundle could not be read.
     """
     from costguard.connections.policies import open_bundles
-    from costguard.engine.policy.published import standing
+    from costguard.engine.policy.in_force import standing
 
     return standing(open_bundles(settings, settings.policy, clock), memory, clock.now()).policy
 
@@ -271,8 +271,8 @@ def run_function(
         InvalidInputError: there is no such guard, and nothing was read or written.
         UnavailableError: no instance, or no key, was seen while something could not be read; all the rest was done.
     """
-    from costguard.engine.digest.digest_watchdog import DIGEST, tell_of_overdue_digest
     from costguard.engine.guards.registry import runner_of
+    from costguard.engine.notify.delivery import DIGEST, tell_of_overdue_digest
     from costguard.engine.policy.in_force import named, policy_figures, tell_of_policy
 
     runner = None if guard == DIGEST else runner_of(guard)
@@ -287,7 +287,7 @@ def run_function(
             tell_of_policy(memory, found, settings.language, clock.now())
             told = tell_digest(settings, found.policy, memory, run_id, clock)
             if settings.audit_days is not None:
-                from costguard.engine.ledger.audit.prune import prune
+                from costguard.engine.ledger.audit.forget import prune
 
                 told["audit_pruned"] = prune(memory.store, timedelta(settings.audit_days), clock.now()).entries
             return {**told, **policy_figures(found)}
@@ -309,7 +309,7 @@ def open_phase(
 
     Without `may_act` no executor is built, whatever the policy says.
     """
-    from costguard.engine.digest.digest_watchdog import tell_of_overdue_digest
+    from costguard.engine.notify.delivery import tell_of_overdue_digest
     from costguard.engine.policy.in_force import named, tell_of_policy
 
     memory = open_memory(settings)

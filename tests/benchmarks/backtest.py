@@ -28,8 +28,7 @@ from pathlib import Path
 from costguard.backtest import HORIZONS, Machine, Tally, Terms, replay, tallied
 from costguard.domain.signals import HOUR
 from costguard.engine.history.book import Book
-from costguard.engine.history.history import read_record
-from costguard.engine.history.instances import unlisted
+from costguard.engine.history.history import read_record, unlisted
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText

@@ -17,7 +17,7 @@ from tests.scenario.stage import CLOUDS, START, Stage, idle_machine
 
 from costguard.cli.files import write_csv
 from costguard.domain.actions import Verb
-from costguard.engine.savings.savings import realised_now
+from costguard.engine.savings import realised_now
 from costguard.report.savings.focus import FOCUS_VERSION, focus_rows
 from costguard.report.tables import Table
 

@@ -14,7 +14,7 @@ from tests.contract.notifier_worlds import CHANNELS, SECRET, Channel
 
 from cloudstand.clock import MovedClock
 from cloudstand.slack.stand_in import DEFAULT_TOKEN, SlackStandIn
-from costguard.adapters.notifiers.console import ConsoleNotifier
+from costguard.adapters.notifiers.plain import ConsoleNotifier
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier
 from costguard.domain.answers import AnswerKind, AnswerRef

@@ -13,7 +13,7 @@ from tests.golden.robot_messages import FOLDER, MESSAGES, VENDORS, made
 
 from cloudstand.clock import MovedClock
 from cloudstand.robots import RobotStandIns
-from costguard.adapters.notifiers.links import KeepLinks, Link
+from costguard.adapters.notifiers.plain import KeepLinks, Link
 from costguard.adapters.notifiers.robots import dingtalk, feishu
 from costguard.adapters.notifiers.robots.notifier import KINDS, RobotNotifier, look_at_robots, read_robots
 from costguard.domain.answers import AnswerKind, AnswerRef

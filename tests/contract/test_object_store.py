@@ -29,7 +29,7 @@ from costguard.domain.errors import (
     TruncatedReadError,
 )
 from costguard.ports import ObjectStore
-from costguard.ports.objects import MOST_BYTES, BucketAddress, bucket_address
+from costguard.ports.records import MOST_BYTES, BucketAddress, bucket_address
 from costguard.providers.alibaba.core import services as oss
 from costguard.providers.aws.core import services as s3
 from costguard.providers.kit.core.credentials import Keys

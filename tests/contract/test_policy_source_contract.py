@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from tests.git_rig import ENVIRONMENT, Repository
 
-from costguard.adapters.policy_sources.files import FilePolicySource
+from costguard.adapters.policy_sources.files import FilePolicySource, git_address
 from costguard.adapters.policy_sources.git import GitPolicySource
-from costguard.adapters.policy_sources.git_address import git_address
 from costguard.adapters.policy_sources.git_program import GitProgram
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.policy.documents.loader import load_policy

@@ -19,7 +19,7 @@ from tests.golden.slack_messages import batch, part
 
 from cloudstand.clock import MovedClock
 from cloudstand.slack.stand_in import SlackRequest, SlackStandIn
-from costguard.adapters.notifiers.console import ConsoleNotifier
+from costguard.adapters.notifiers.plain import ConsoleNotifier
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError

@@ -32,12 +32,10 @@ from costguard.bootstrap import open_memory, open_run_context
 from costguard.cli.sandbox.running import EXTERNAL_ID, ROLE, Sandbox
 from costguard.domain.refs import deployments_in
 from costguard.domain.resources import GapKind
-from costguard.engine.run.phases.blobs import RunBlobs
-from costguard.engine.run.phases.book import PhaseBook
+from costguard.engine.run.phases.blobs import PhaseBook, RunBlobs
 from costguard.engine.run.phases.phases import PLAN, Decided, Left
 from costguard.engine.run.run import run
-from costguard.faas.events import Host
-from costguard.faas.invocation import parse_invocation
+from costguard.faas.invocation import Host, parse_invocation
 from costguard.faas.local import context_of
 from costguard.faas.phases import RunPhase, build_phase
 from costguard.planning import Plan

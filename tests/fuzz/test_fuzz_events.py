@@ -14,8 +14,7 @@ from tests.fuzz.bounds import LONG, attempt, fuzz
 from tests.fuzz.mutations import NUMBERS, Mutated, json_junk, junk, mutated, nested, texts
 
 from costguard.domain.errors import InvalidInputError
-from costguard.faas.events import Host
-from costguard.faas.invocation import Invocation, parse_invocation
+from costguard.faas.invocation import Host, Invocation, parse_invocation
 from costguard.faas.local import context_of, invoke
 
 NOW = datetime(2026, 3, 2, 9, 17, 42, 250_000, tzinfo=timezone.utc)

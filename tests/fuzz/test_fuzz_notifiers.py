@@ -17,8 +17,7 @@ from tests.fuzz.answering import Answering, http
 from tests.fuzz.bounds import attempt, fuzz
 from tests.fuzz.mutations import Mutated, json_junk, mutated, texts
 
-from costguard.adapters.notifiers.common import visible
-from costguard.adapters.notifiers.router import NotifierRouter
+from costguard.adapters.notifiers.router import NotifierRouter, visible
 from costguard.adapters.notifiers.slack.blocks import build_blocks, escape, message_blocks
 from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier, retry_after
 from costguard.domain.answers import AnswerKind, AnswerRef

@@ -18,10 +18,9 @@ from costguard.cases import Case
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import LedgerError
 from costguard.engine.ledger.codec import from_body, to_body, value_of
-from costguard.engine.ledger.people.snoozes import Snooze
-from costguard.engine.ledger.people.switch import SwitchState
-from costguard.engine.ledger.policies import GoodPolicy
+from costguard.engine.ledger.publications import GoodPolicy
 from costguard.engine.ledger.runs import RunRecord
+from costguard.engine.ledger.snoozes import Snooze, SwitchState
 from costguard.ports import Record
 
 ACTION = Action("d-1", "d-1", Verb.STOP, b.ref(), b.ref(), "epoch-1", "case-1", 1, "research", "digest")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from costguard.adapters.notifiers.links import KeepLinks
+from costguard.adapters.notifiers.plain import KeepLinks
 from costguard.adapters.notifiers.robots.dingtalk import DingTalk
 from costguard.adapters.notifiers.robots.feishu import Feishu
 from costguard.adapters.notifiers.robots.layout import laid_out

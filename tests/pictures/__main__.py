@@ -18,7 +18,7 @@ from tests.scenario.stage import START
 
 from costguard.adapters.charts import svg
 from costguard.adapters.notifiers.slack.blocks import message_blocks
-from costguard.engine.digest.reporting import report_facts
+from costguard.engine.digest import report_facts
 from costguard.report.page.page import Drawing, report_page
 from costguard.report.words.sentences import Language
 

@@ -17,8 +17,8 @@ from cloudstand.demo.fleet import demo_fleet
 from cloudstand.demo.keys import demo_keys
 from cloudstand.demo.networks import demo_networks
 from costguard.cli.demo.story import demo_policy
+from costguard.engine.guards.budgets.notifying import keep_budgets
 from costguard.engine.guards.budgets.run import run_budgets
-from costguard.engine.guards.budgets.snapshots import keep_budgets
 from costguard.engine.guards.keys.run import run_keys
 from costguard.engine.guards.networks.run import run_networks
 from costguard.guards.rules.common import Mode

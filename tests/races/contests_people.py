@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tests.races.contest import NOW, Answer, Attempt, Lot, Race, audited, body_of
 
-from costguard.engine.ledger.outbox.notice import OutboxNotice
-from costguard.engine.ledger.outbox.outbox import OutboxRepository
-from costguard.engine.ledger.people.approvals import ApprovalRepository
+from costguard.engine.ledger.approvals import ApprovalRepository
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.outbox import OutboxRepository
 from costguard.engine.notify.delivery import deliver_due
 from costguard.ports import Delivery, Message, RecordStore
 

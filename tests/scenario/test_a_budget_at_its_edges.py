@@ -23,9 +23,9 @@ from cloudstand.world.records import OtherCharge
 from costguard.domain.findings import Verdict
 from costguard.domain.money import SpendScope
 from costguard.domain.resources import InstanceState
-from costguard.engine.guards.budgets.budget_reports import budget_reports
 from costguard.engine.guards.budgets.look import look
-from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
+from costguard.engine.guards.budgets.notifying import budget_reports
+from costguard.engine.ledger.notices import NoticeState, OutboxNotice
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, PeriodKind
 

@@ -21,8 +21,8 @@ from cloudstand.world import workload as does
 from costguard.cli.look.budgets import story_lines
 from costguard.cli.wrapping import wrapped
 from costguard.domain.money import SpendScope
-from costguard.engine.guards.budgets.budget_reports import budget_reports
 from costguard.engine.guards.budgets.look import look
+from costguard.engine.guards.budgets.notifying import budget_reports
 from costguard.engine.guards.budgets.run import run_budgets
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind

@@ -16,7 +16,7 @@ from costguard.cases import CaseStatus, Phase
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.answers.recheck import Rechecked, RecheckResult, in_doubt, recheck
+from costguard.engine.answers.answers import Rechecked, RecheckResult, in_doubt, recheck
 from costguard.engine.guards.keys.run import plan_keys
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.audit.verify import verify

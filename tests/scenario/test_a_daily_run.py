@@ -18,8 +18,7 @@ from tests.world_ports.inventory import WorldExecutor
 from cloudstand.clock import MovedClock
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.money import Money
-from costguard.engine.run.nearly_due import WAITS_UP_TO
-from costguard.engine.run.run import RunReport, run
+from costguard.engine.run.run import WAITS_UP_TO, RunReport, run
 from costguard.guards.rules.common import Step
 from costguard.ports import Delivery, Message
 

@@ -26,7 +26,7 @@ from costguard.domain.remediations import RemediationKind
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
 from costguard.engine.guards.keys.run import KeyRun, run_keys
-from costguard.engine.ledger.intents import Intent
+from costguard.engine.ledger.cases import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.keys.rules import KeyRule, KeySelector

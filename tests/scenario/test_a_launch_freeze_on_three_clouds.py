@@ -21,8 +21,7 @@ from costguard.domain.actions import FreezeVia
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.money import SpendScope
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.guards.budgets.freeze import FreezeResult, freeze
-from costguard.engine.guards.budgets.thaw import thaw
+from costguard.engine.guards.budgets.freeze import FreezeResult, freeze, thaw
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.notify.delivery import deliver_due
 from costguard.engine.run.run_context import RunContext

@@ -25,7 +25,7 @@ from costguard.domain.savings import SavingStanding
 from costguard.engine.answers import answers
 from costguard.engine.ledger.audit.verify import verify
 from costguard.engine.run.run import carry_out, make_plan, run, summary
-from costguard.engine.savings.savings import savings_report
+from costguard.engine.savings import savings_report
 from costguard.guards.rules.common import Consent, Mode
 from costguard.ports import Discovery, Target
 

@@ -35,13 +35,11 @@ from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.savings import SavingStanding
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
-from costguard.engine.guards.networks.handler import NetworkHandler
-from costguard.engine.guards.networks.run import NetworkRun, plan_networks, run_networks
+from costguard.engine.guards.networks.run import NetworkHandler, NetworkRun, plan_networks, run_networks
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.action_handler import PrecheckResult
-from costguard.engine.run.run_context import RunContext
+from costguard.engine.run.run_context import PrecheckResult, RunContext
 from costguard.engine.run.scan import CloudReaders
-from costguard.engine.savings.savings import savings_report
+from costguard.engine.savings import savings_report
 from costguard.guards.network.rules import AuditRule, NetworkCheck, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanIndex

@@ -16,7 +16,7 @@ from tests.scenario.test_a_networks_week import NetworkStage, closing
 from cloudstand.world.records import Operation
 from costguard.cases import CaseStatus
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.ledger.accounts import AccountRepository
+from costguard.engine.ledger.learned import AccountRepository
 from costguard.guards.rules.common import Mode
 from costguard.planning.rails import observing
 

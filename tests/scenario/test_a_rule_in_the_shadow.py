@@ -18,8 +18,8 @@ from cloudstand.world.records import Operation
 from cloudstand.world.workload import BUSY, idle
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
-from costguard.engine.digest.reporting import of_owner, report_facts
-from costguard.engine.ledger.shadows import ShadowRepository
+from costguard.engine.digest import of_owner, report_facts
+from costguard.engine.ledger.learned import ShadowRepository
 from costguard.engine.run.run import summary
 from costguard.guards.rules.common import Mode, Selector, Step
 from costguard.guards.rules.idle import IdleRule

@@ -16,8 +16,7 @@ from costguard.cases import CaseStatus
 from costguard.domain.errors import StalePlanError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import GapKind
-from costguard.engine.run.phases.blobs import BlobRef, packed
-from costguard.engine.run.phases.book import PhaseBook
+from costguard.engine.run.phases.blobs import BlobRef, PhaseBook, packed
 from costguard.engine.run.phases.phases import ACT, SCAN, PartSeen, Phases
 from costguard.engine.run.run import RunReport, run
 

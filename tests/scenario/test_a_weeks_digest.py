@@ -13,9 +13,8 @@ from tests.scenario.stage import DAY, START, Stage, idle_machine
 from cloudstand.world import workload
 from costguard.adapters.object_stores.folder import FolderStore
 from costguard.domain.errors import UnavailableError
-from costguard.engine.digest.digest import DigestRun, Means, digest_summary, plan_digest, run_digest
-from costguard.engine.digest.reporting import look_now, report_facts
-from costguard.engine.ledger.looks import LookRepository
+from costguard.engine.digest import DigestRun, Means, digest_summary, look_now, plan_digest, report_facts, run_digest
+from costguard.engine.ledger.runs import LookRepository
 from costguard.guards.rules.common import Selector
 from costguard.policy.model.policy import Owner
 from costguard.report.charts.values import Chart

@@ -19,7 +19,7 @@ from costguard.cli.main import run
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.engine.ledger.audit.audit import hash_of
-from costguard.engine.ledger.audit.prune import prune
+from costguard.engine.ledger.audit.forget import prune
 from costguard.engine.ledger.audit.verify import verify
 
 AUDITED = ("audit", "audit_head", "audit_words", "audit_person", "run", "run_heads", "run_latest")

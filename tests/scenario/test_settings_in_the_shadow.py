@@ -12,7 +12,7 @@ from tests.scenario.test_a_networks_week import NetworkStage, forbidding
 from tests.world_ports.translate import to_product
 
 from costguard.domain.findings import Verdict
-from costguard.engine.ledger.shadows import ShadowRepository
+from costguard.engine.ledger.learned import ShadowRepository
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.network.rules import NetworkCheck
 from costguard.guards.rules.common import Mode

@@ -18,8 +18,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.guards.machines.handler import InstanceHandler
 from costguard.engine.run.act import act
-from costguard.engine.run.action_handler import PrecheckResult
 from costguard.engine.run.run import carry_out, committed
+from costguard.engine.run.run_context import PrecheckResult
 from costguard.guards.rules.common import Limits, Mode
 from costguard.planning import Plan, Transition
 from costguard.planning.agreed import in_both

@@ -23,7 +23,7 @@ from costguard.domain.savings import SavingEntry, SavingsReport, SavingStanding,
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
 from costguard.engine.guards.budgets.run import run_budgets
 from costguard.engine.run.run import RunReport
-from costguard.engine.savings.savings import savings_report
+from costguard.engine.savings import savings_report
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Limits, Mode, Step
 

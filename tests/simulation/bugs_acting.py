@@ -6,15 +6,15 @@ from tests.simulation.planting import Bug, Edit
 
 _ACT = "costguard.engine.run.act"
 _HAND = "costguard.engine.guards.machines.handler"
-_HANDS = "costguard.engine.run.action_handler"
+_HANDS = "costguard.engine.run.run_context"
 _RUN = "costguard.engine.run.run"
 _NOTICES = "costguard.engine.notify.notices"
-_TELL = "costguard.engine.notify.notifying"
+_TELL = "costguard.engine.notify.delivery"
 _MEMORY = "costguard.engine.ledger.memory"
 _ADVANCE = "costguard.cases.advance"
 _LAST = "costguard.planning.last_look"
-_INTENTS = "costguard.engine.ledger.intents"
-_SNOOZES = "costguard.engine.ledger.people.snoozes"
+_INTENTS = "costguard.engine.ledger.cases"
+_SNOOZES = "costguard.engine.ledger.snoozes"
 
 TOLD_AS_THE_CASE_SAYS = Edit(
     _HANDS,
@@ -198,7 +198,7 @@ _DOING = (
         (7,),
         (
             Edit(
-                "costguard.engine.run.settlement",
+                "costguard.engine.run.act",
                 "    return reserved.decision_id not in sent\n",
                 "    return True\n",
             ),

@@ -276,7 +276,7 @@ _TELLING = (
         (14,),
         (
             Edit(
-                "costguard.engine.guards.budgets.before",
+                "costguard.engine.guards.budgets.bills",
                 "OpenPeriod(replace(rule, amount=then.amount), period, then.name)",
                 "OpenPeriod(rule, period, then.name)",
             ),
@@ -385,7 +385,7 @@ _SHARING = (
         (6,),
         (
             Edit(
-                "costguard.engine.ledger.intents",
+                "costguard.engine.ledger.cases",
                 "            if same and held.case_id != action.case_id:",
                 "            if False:",
             ),

@@ -241,7 +241,7 @@ _LADDER = (
                 "return plain_time",
             ),
             Edit(
-                "costguard.engine.run.action_handler",
+                "costguard.engine.run.run_context",
                 "grace_end=policy.calendar.after if policy.calendar is not None else plain_time,",
                 "grace_end=plain_time,",
             ),

@@ -10,13 +10,13 @@ _ADVANCE = "costguard.cases.advance"
 _CASE = "costguard.cases.remediation"
 _PLAN = "costguard.planning.remediation"
 _KEY_HAND = "costguard.engine.guards.keys.handler"
-_KEY_LOOK = "costguard.engine.guards.keys.look"
-_NET_HAND = "costguard.engine.guards.networks.handler"
+_KEY_LOOK = "costguard.engine.guards.keys.run"
+_NET_HAND = "costguard.engine.guards.networks.run"
 _NET_LOOK = "costguard.engine.guards.networks.look"
-_SIGHTINGS = "costguard.engine.guards.networks.sightings"
+_SIGHTINGS = "costguard.engine.guards.networks.look"
 _WAYS = "costguard.guards.network.admin_paths"
 _NET_MENDS = "costguard.guards.network.remediation"
-_HANDS = "costguard.engine.run.action_handler"
+_HANDS = "costguard.engine.run.run_context"
 _UNDO = "costguard.engine.answers.undo"
 
 _OTHER_KEY_MEND = Edit(
@@ -46,7 +46,7 @@ _TOLD = (
         (15,),
         (
             Edit(
-                "costguard.engine.notify.notifying",
+                "costguard.engine.notify.delivery",
                 "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n"
                 "            after = noticed(case, arrived.delivered_at, arrived.announced)",
                 "if arrived is not None:\n            after = noticed(case, clock.now())",
@@ -332,7 +332,7 @@ _SPARED = (
         (18,),
         (
             Edit(
-                "costguard.engine.guards.networks.handler",
+                "costguard.engine.guards.networks.run",
                 "sightings.used(self._read.pop(), self._world.clock.now())",
                 "self._read.pop()",
             ),

@@ -14,7 +14,7 @@ from tests.simulation.simulation import Simulation
 
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.refs import ResourceRef
-from costguard.engine.savings.savings import realised_now
+from costguard.engine.savings import realised_now
 from costguard.planning.realised import Realised
 
 SEEDS = (8, 39, 321, 353, 366, 375, 404)  # stops, restarts, terminations, frozen processes, two stops of one case

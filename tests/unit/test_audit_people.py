@@ -15,14 +15,22 @@ from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases.answering import Vote
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.ledger.audit.audit import ENTRY, AuditEntry, AuditTrail, AuditWhat
-from costguard.engine.ledger.audit.forget import find_person, forget, known_people
-from costguard.engine.ledger.audit.people import APART, WORDS, identity_of, told_again, who_is
-from costguard.engine.ledger.audit.persons import COUNT, INDEX, PERSON, people_in
-from costguard.engine.ledger.audit.prune import SHORTEST, prunable, prune
+from costguard.engine.ledger.audit.forget import SHORTEST, find_person, forget, known_people, prunable, prune
+from costguard.engine.ledger.audit.people import (
+    APART,
+    COUNT,
+    INDEX,
+    PERSON,
+    WORDS,
+    identity_of,
+    people_in,
+    told_again,
+    who_is,
+)
 from costguard.engine.ledger.audit.verify import verify
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.people.snoozes import Snooze
 from costguard.engine.ledger.runs import RUN
+from costguard.engine.ledger.snoozes import Snooze
 from costguard.ports import Put, Record, RecordStore
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

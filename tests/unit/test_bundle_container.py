@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from costguard.domain.errors import UnavailableError
-from costguard.faas.container import MOST_BYTES, Container, serve
-from costguard.faas.container_calls import Received, context_of, environment_of, request_event
-from costguard.faas.events import Host
+from costguard.faas.container import MOST_BYTES, Container, Received, context_of, environment_of, request_event, serve
 from costguard.faas.handler import Handler, build_handler, build_http_handler
 from costguard.faas.http import HttpReply, HttpRequest, read_request
+from costguard.faas.invocation import Host
 from costguard.ports import Clock
 from costguard.settings import Settings
 

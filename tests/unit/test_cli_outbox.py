@@ -13,8 +13,8 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.domain.errors import RejectedNoticeError
-from costguard.engine.ledger.outbox.notice import OutboxNotice
-from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.outbox import OutboxRepository
 from costguard.engine.notify.delivery import deliver_due
 from costguard.ports import Delivery, Message
 

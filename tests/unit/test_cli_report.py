@@ -20,7 +20,7 @@ from costguard.cli.look.report import report
 from costguard.cli.main import run
 from costguard.cli.people.digest import digest
 from costguard.cli.program import Program
-from costguard.engine.ledger.looks import LookRepository
+from costguard.engine.ledger.runs import LookRepository
 from costguard.settings import Secret, Settings
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/report.schema.json").read_text(encoding="utf-8"))

@@ -30,7 +30,7 @@ from costguard.domain.actions import Saving, Verb
 from costguard.domain.money import Money, SpendScope
 from costguard.domain.savings import MachineBill, SavingChange, SavingStanding
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.savings.savings import savings_report
+from costguard.engine.savings import savings_report
 from costguard.report.savings import focus as savings_focus
 from costguard.settings import Secret, load_settings
 

@@ -13,8 +13,8 @@ from tests.builders import usd
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
-from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.ledger.notices import NoticeState, OutboxNotice
+from costguard.engine.ledger.outbox import OutboxRepository
 from costguard.engine.notify.delivery import EDITS_END, deliver_due
 from costguard.ports import Choice, Delivery, Message
 

@@ -15,7 +15,7 @@ from costguard.domain.errors import AccessDeniedError, ThrottledError
 from costguard.domain.money import SpendReport, SpendScope, VendorBudget
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.doctor.bills import examine_bills
+from costguard.engine.doctor.doctor import examine_bills
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Mode
 from costguard.ports import Target

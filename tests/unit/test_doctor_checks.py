@@ -37,7 +37,7 @@ from costguard.engine.doctor.checks import (
     switch_check,
     verbs_of,
 )
-from costguard.engine.ledger.people.switch import SwitchState
+from costguard.engine.ledger.snoozes import SwitchState
 from costguard.guards.rules.common import Limits, Mode, Selector, Step
 from costguard.planning import judge_all
 from costguard.policy.model.policy import Owner, Policy

@@ -12,7 +12,7 @@ from tests.builders import policy
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import AccessDeniedError, RefusedError, UnavailableError
-from costguard.engine.doctor.freezes import examine_freezes
+from costguard.engine.doctor.checks import examine_freezes
 from costguard.engine.ledger.audit.audit import AuditWhat
 from costguard.engine.ledger.memory import Memory
 from costguard.planning.freeze import FreezePhase, FreezeState

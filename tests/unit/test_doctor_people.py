@@ -7,8 +7,7 @@ import json
 from tests.builders import policy
 
 from costguard.connections.people import robots_looked_at
-from costguard.engine.doctor.checks import channel_check
-from costguard.engine.doctor.people import examine_robots
+from costguard.engine.doctor.checks import channel_check, examine_robots
 from costguard.report.doctor.checks import Code
 from costguard.report.doctor.views import check_words
 from costguard.settings import load_settings

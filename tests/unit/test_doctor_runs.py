@@ -12,7 +12,7 @@ from tests.builders import NOW, policy, rule
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import Verb
 from costguard.domain.errors import LedgerError
-from costguard.engine.doctor.runs import examine_runs
+from costguard.engine.doctor.settings import examine_runs
 from costguard.engine.ledger.memory import Memory
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode, Step

@@ -17,8 +17,8 @@ from costguard.domain.money import ChargeCategory, SpendLine, SpendReport, Spend
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.guards.budgets.bills import READ_EVERY, Bills, payers, read_bills
-from costguard.engine.ledger.money.bills import BillRepository
-from costguard.engine.run.workers import ThreadWorkers
+from costguard.engine.ledger.budgets import BillRepository
+from costguard.engine.run.scan import ThreadWorkers
 from costguard.estimates.billed import condensed
 from costguard.ports import RecordStore, Target
 

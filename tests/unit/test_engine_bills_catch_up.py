@@ -14,8 +14,8 @@ from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.errors import UnavailableError
 from costguard.domain.money import ChargeCategory, SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.engine.guards.budgets.bills import read_bills
-from costguard.engine.ledger.money.bills import BillRepository
-from costguard.engine.run.workers import ThreadWorkers
+from costguard.engine.ledger.budgets import BillRepository
+from costguard.engine.run.scan import ThreadWorkers
 from costguard.ports import Target
 
 DAY = timedelta(days=1)

@@ -14,7 +14,7 @@ from costguard.domain.findings import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceState
-from costguard.engine.ledger.money.meter import MeterRepository
+from costguard.engine.ledger.savings import MeterRepository
 from costguard.estimates.burn import Metered
 from costguard.estimates.meter import KEPT, MeterSheet, metered_on
 

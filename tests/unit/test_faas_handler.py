@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.faas.events import Host
 from costguard.faas.handler import Handler, RunFailedError, build_handler
+from costguard.faas.invocation import Host
 from costguard.faas.local import context_of, invoke
 from costguard.settings import Secret, Settings
 

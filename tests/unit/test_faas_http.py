@@ -15,9 +15,9 @@ import pytest
 
 from costguard.adapters.notifiers.slack.requests import verify
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.faas.events import Host
 from costguard.faas.handler import build_http_handler
 from costguard.faas.http import LARGEST_BODY, HttpReply, HttpRequest, TooLargeError, read_request, write_reply
+from costguard.faas.invocation import Host
 from costguard.faas.local import context_of, host_of, invoke, signed_event
 from costguard.ports import Clock
 from costguard.settings import Secret, Settings

@@ -13,8 +13,7 @@ import pytest
 
 from costguard.cli.act.invoke import OVER_HTTP
 from costguard.domain.errors import InvalidInputError
-from costguard.faas.events import Host
-from costguard.faas.invocation import parse_invocation, recognise_host
+from costguard.faas.invocation import Host, parse_invocation, recognise_host
 from costguard.faas.local import context_of, host_of
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from costguard.cli.operate.bundling.build import reached
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.run.phases.phases import Phases
 from costguard.faas import phases
-from costguard.faas.events import Host
+from costguard.faas.invocation import Host
 from costguard.faas.local import context_of
 from costguard.faas.phases import IN_PARTS, RunPhase, build_phase
 from costguard.settings import Secret, Settings

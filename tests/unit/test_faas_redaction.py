@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from costguard.faas.redaction import Redactor
+from costguard.faas.logs import Redactor
 from costguard.settings import Secret, Settings
 
 

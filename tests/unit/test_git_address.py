@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from costguard.adapters.policy_sources.git_address import GitAddress, Remote, git_address, is_git
+from costguard.adapters.policy_sources.files import GitAddress, Remote, git_address, is_git
 from costguard.domain.errors import InvalidInputError
 
 

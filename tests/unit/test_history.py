@@ -22,9 +22,8 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing, Keeper
 from costguard.domain.signals import SignalName, Statistic
-from costguard.engine.history.book import Book
+from costguard.engine.history.book import Book, parse_moment
 from costguard.engine.history.history import HistoryFiles, read_record
-from costguard.engine.history.times import parse_moment
 
 ONE = "aws:111122223333:us-east-1:instance:i-1"
 HEADER = "time,resource_id,signal,device,value\n"

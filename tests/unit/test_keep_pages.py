@@ -22,7 +22,7 @@ from costguard.engine.answers.answers import snooze
 from costguard.engine.answers.keep_pages import answer_keep
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
+from costguard.engine.ledger.notices import NoticeState, OutboxNotice
 from costguard.ports import Record, RecordStore
 from costguard.report.notices.keep_page import HEADERS, STATUS, KeepPage, KeepScreen, keep_page, length_words
 from costguard.report.words.sentences import Language

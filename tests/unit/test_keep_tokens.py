@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from costguard.adapters.notifiers.links import VALID_FOR, KeepLinks
+from costguard.adapters.notifiers.plain import VALID_FOR, KeepLinks
 from costguard.domain.answers import (
     LONGEST_VALID,
     AnswerKind,

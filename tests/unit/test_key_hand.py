@@ -20,10 +20,10 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import RemediationKind
 from costguard.engine.guards.keys.handler import KeyHandler
-from costguard.engine.guards.keys.look import judged_key
+from costguard.engine.guards.keys.run import judged_key
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import OutboxNotice
-from costguard.engine.run.action_handler import PrecheckResult
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.run.run_context import PrecheckResult
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.terms import with_digest

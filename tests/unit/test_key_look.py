@@ -28,8 +28,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.guards.keys.look import KeyLook, look_at_keys
-from costguard.engine.guards.keys.run import KeyRun, key_figures, run_keys
+from costguard.engine.guards.keys.run import KeyLook, KeyRun, key_figures, look_at_keys, run_keys
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders

@@ -14,11 +14,10 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.ledger.accounts import AccountRepository
 from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.looks import LookRepository
-from costguard.engine.ledger.runs import RunRepository
+from costguard.engine.ledger.learned import AccountRepository
+from costguard.engine.ledger.runs import LookRepository, RunRepository
 from costguard.guards.idle.judge import judge_instance
 from costguard.ports import Record, Target
 from costguard.providers.kit.core.accounts import Discoverer, Members, Regions

@@ -18,7 +18,7 @@ from costguard.domain.money import HourlyRate
 from costguard.domain.refs import Deployment, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Launch
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.launches import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_launches, launched
+from costguard.engine.run.close_reads import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_launches, launched
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.guards.rules.common import Selector

@@ -15,7 +15,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.findings import Evidence, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.signals import SignalName, SignalSummary
-from costguard.engine.ledger.looks import DigestRecord, LookRepository
+from costguard.engine.ledger.runs import DigestRecord, LookRepository
 from costguard.engine.run.snapshots import DAYS_KEPT, look_of
 from costguard.planning import Plan
 from costguard.ports import Put, RecordStore, VersionCheck

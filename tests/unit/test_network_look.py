@@ -26,9 +26,16 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.guards.networks.look import NetworkLook, look_at_networks
+from costguard.engine.guards.networks.look import (
+    LONGEST_HOLE,
+    NetworkLook,
+    Sightings,
+    SightingsRepository,
+    first_seen,
+    look_at_networks,
+    sighted,
+)
 from costguard.engine.guards.networks.run import NetworkRun, network_figures, run_networks
-from costguard.engine.guards.networks.sightings import LONGEST_HOLE, Sightings, SightingsRepository, first_seen, sighted
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders

@@ -14,9 +14,8 @@ from costguard.cases import Case
 from costguard.domain.actions import Action
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.guards.networks.handler import TURN, NetworkHandler
-from costguard.engine.guards.networks.run import plan_networks
-from costguard.engine.run.action_handler import PrecheckResult
+from costguard.engine.guards.networks.run import TURN, NetworkHandler, plan_networks
+from costguard.engine.run.run_context import PrecheckResult
 from costguard.planning import PlanIndex
 
 HOUR = timedelta(hours=1)

@@ -14,7 +14,7 @@ from tests.builders import NOW
 from cloudstand.clock import MovedClock
 from costguard.bootstrap import open_memory, open_phase, run_function
 from costguard.domain.errors import UnavailableError
-from costguard.engine.digest.digest_watchdog import DIGEST, LONGEST_BETWEEN
+from costguard.engine.notify.delivery import DIGEST, LONGEST_BETWEEN
 from costguard.settings import Settings, load_settings
 
 MINUTE = timedelta(minutes=1)
@@ -47,7 +47,7 @@ def lines() -> Iterator[list[logging.LogRecord]]:
         def emit(self, record: logging.LogRecord) -> None:
             written.append(record)
 
-    log, handler = logging.getLogger("costguard.engine.digest.digest_watchdog"), Kept()
+    log, handler = logging.getLogger("costguard.engine.notify.delivery"), Kept()
     log.addHandler(handler)
     try:
         yield written

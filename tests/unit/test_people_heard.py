@@ -11,8 +11,8 @@ from tests.builders import NOW, case
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.people.snoozes import Snooze
-from costguard.engine.run.action_handler import people_heard
+from costguard.engine.ledger.snoozes import Snooze
+from costguard.engine.run.run_context import people_heard
 
 OURS = case(owner="nlp")
 

@@ -26,8 +26,7 @@ from costguard.engine.ledger.publications import ApproverWord, Publication
 from costguard.engine.notify.delivery import deliver_due
 from costguard.engine.policy.in_force import tell_of_policy
 from costguard.faas.http import HttpReply
-from costguard.faas.request_context import RequestContext
-from costguard.faas.slack_actions import answer_slack
+from costguard.faas.slack_actions import RequestContext, answer_slack
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.policy.publishing import WordCode

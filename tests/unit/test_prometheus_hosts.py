@@ -17,9 +17,8 @@ from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
 from tests.unit.test_prometheus_http import answering
 
 from cloudstand.clock import MovedClock
-from costguard.adapters.signal_sources.combined import CombinedSignals
+from costguard.adapters.signal_sources.combined import CombinedSignals, RefusedSignals
 from costguard.adapters.signal_sources.http import HttpEndpoint
-from costguard.adapters.signal_sources.refused import RefusedSignals
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program

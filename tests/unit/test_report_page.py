@@ -25,7 +25,7 @@ from tests.unit.report_facts import (
 
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.digest.reporting import of_owner
+from costguard.engine.digest import of_owner
 from costguard.report.charts.values import Chart
 from costguard.report.facts import ReportFacts, a_day, days_shown, figures_of
 from costguard.report.page.headline import cards, changes

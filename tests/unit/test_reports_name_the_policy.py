@@ -19,11 +19,10 @@ from tests.unit.report_facts import facts, look, sight
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.main import run
 from costguard.cli.program import Program
-from costguard.engine.digest.digest import plan_digest
-from costguard.engine.ledger.looks import LookRepository
+from costguard.engine.digest import plan_digest
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.policy.in_force import named
-from costguard.engine.policy.provenance import decided_by
+from costguard.engine.ledger.runs import LookRepository
+from costguard.engine.policy.in_force import decided_by, named
 from costguard.ports import Put, Record
 from costguard.report.notices.digest import Kept, digest_notice
 from costguard.report.page.page import Drawing, report_page

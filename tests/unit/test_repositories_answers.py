@@ -15,13 +15,18 @@ from costguard.cases.answering import VOTE_VALID_FOR, Vote
 from costguard.domain.answers import AnswerRef
 from costguard.domain.errors import LedgerError, UnavailableError, VersionConflictError
 from costguard.domain.refs import ResourceRef
+from costguard.engine.ledger.approvals import (
+    KEPT_FOR,
+    Approval,
+    ApprovalRepository,
+    DisownedRepository,
+    ExpediteRepository,
+    NonceRepository,
+    nonce_of,
+)
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.people.approvals import Approval, ApprovalRepository
-from costguard.engine.ledger.people.disowned import DisownedRepository
-from costguard.engine.ledger.people.expedite import ExpediteRepository
-from costguard.engine.ledger.people.nonces import KEPT_FOR, NonceRepository, nonce_of
-from costguard.engine.ledger.people.snoozes import Snooze, SnoozeRepository
+from costguard.engine.ledger.snoozes import Snooze, SnoozeRepository
 from costguard.ports import Record, RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

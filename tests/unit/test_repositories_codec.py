@@ -26,8 +26,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, ScopeRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.domain.signals import SignalName, SignalSummary
-from costguard.engine.ledger.codec import from_body, to_body, value_of
-from costguard.engine.ledger.schemas import UPCASTERS, newest_schema, upcast
+from costguard.engine.ledger.codec import UPCASTERS, from_body, newest_schema, to_body, upcast, value_of
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, RuleLimit, Transition
 from costguard.ports import Record

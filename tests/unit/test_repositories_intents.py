@@ -16,7 +16,7 @@ from costguard.domain.actions import Action, Outcome, Receipt, Verb
 from costguard.domain.errors import LedgerError
 from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.intents import Intent, IntentRepository
+from costguard.engine.ledger.cases import Intent, IntentRepository
 from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import RecordStore
 

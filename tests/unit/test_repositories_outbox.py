@@ -13,8 +13,8 @@ from tests.contract.ledger_fakes import InterferingStore, fail
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.outbox.notice import CLAIM_LASTS, NoticeState, OutboxNotice
-from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.ledger.notices import CLAIM_LASTS, NoticeState, OutboxNotice
+from costguard.engine.ledger.outbox import OutboxRepository
 from costguard.engine.notify.delivery import deliver_due
 from costguard.ports import Delivery, Message, RecordStore
 

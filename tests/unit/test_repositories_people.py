@@ -15,11 +15,10 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.cases.answering import Vote
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.domain.refs import ResourceRef
+from costguard.engine.ledger.approvals import Approval, ApprovalRepository
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.people.approvals import Approval, ApprovalRepository
-from costguard.engine.ledger.people.snoozes import Snooze, SnoozeRepository
-from costguard.engine.ledger.people.switch import KillSwitch, SwitchState
+from costguard.engine.ledger.snoozes import KillSwitch, Snooze, SnoozeRepository, SwitchState
 from costguard.ports import Record, RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -16,7 +16,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.savings import SavingChange, SavingStanding
 from costguard.engine.ledger.codec import to_body
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.savings.bills import keep_bill
+from costguard.engine.savings import keep_bill
 from costguard.estimates.coverage import uncovered_in
 from costguard.ports import Record, Target
 

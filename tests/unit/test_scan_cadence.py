@@ -27,8 +27,8 @@ from costguard.domain.signals import (
 )
 from costguard.engine.guards.machines.handler import InstanceHandler
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import OutboxNotice
-from costguard.engine.run.action_handler import PrecheckResult
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.run.run_context import PrecheckResult
 from costguard.engine.run.scan import CloudReaders, scan_shard
 from costguard.guards.rules.common import Step
 from costguard.guards.rules.idle import IdleBounds

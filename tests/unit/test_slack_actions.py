@@ -40,8 +40,7 @@ from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers.answers import notice_decision
 from costguard.engine.ledger.memory import Memory
-from costguard.faas.request_context import RequestContext, within
-from costguard.faas.slack_actions import answer_request, answer_slack
+from costguard.faas.slack_actions import RequestContext, answer_request, answer_slack, within
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText

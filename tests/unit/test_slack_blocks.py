@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloudstand.slack.stand_in import DEFAULT_TOKEN, SlackStandIn
-from costguard.adapters.notifiers.common import visible
+from costguard.adapters.notifiers.router import visible
 from costguard.adapters.notifiers.slack.blocks import Block, build_blocks, escape, fits
 
 HOSTILE = st.text(

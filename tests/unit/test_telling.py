@@ -16,10 +16,10 @@ from tests.simulation.store import MemoryLedger, Shelf
 from costguard.cases import Phase
 from costguard.cases.answering import Vote
 from costguard.engine.ledger.memory import Memory, claim_views, notice_views
-from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
-from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.ledger.notices import NoticeState, OutboxNotice
+from costguard.engine.ledger.outbox import OutboxRepository
+from costguard.engine.notify.delivery import tell
 from costguard.engine.notify.notices import INSTANCE_WORDS
-from costguard.engine.notify.notifying import tell
 from costguard.engine.run.run import committed, longest_wait
 from costguard.planning import Plan
 from costguard.ports import Delivery

@@ -22,8 +22,7 @@ from costguard.domain.resources import GapKind, InstanceDetail, Inventory
 from costguard.engine.guards.keys.run import run_keys
 from costguard.engine.guards.networks.run import run_networks
 from costguard.engine.run.run import RunReport, run
-from costguard.engine.run.scan import CloudReaders
-from costguard.engine.run.scan_cursor import ScanCursor, in_turn, not_reached, reading_until
+from costguard.engine.run.scan import CloudReaders, ScanCursor, in_turn, not_reached, reading_until
 from costguard.ports import Discovery, InventorySource, Target
 
 Result = TypeVar("Result")

@@ -23,7 +23,7 @@ from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import InstanceState
 from costguard.domain.savings import SavingChange, SavingStanding, Sighting
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.settlement import settle_observed
+from costguard.engine.run.act import settle_observed
 from costguard.planning import Plan, Transition
 from costguard.planning.savings import confirmed_saving
 from costguard.ports import Target

@@ -16,7 +16,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.keys import RotationMeans
 from costguard.domain.refs import CLOUDS, Deployment, provider_of
 from costguard.domain.signals import SignalName
-from costguard.engine.ledger.identity import IdentityRepository
+from costguard.engine.ledger.learned import IdentityRepository
 from costguard.engine.run.scan import CloudReaders
 from costguard.guards.budget.rules import StepKind
 from costguard.guards.rules.common import Mode

@@ -8,7 +8,7 @@ from costguard.connections.objects import open_objects
 from costguard.report.page.page import Drawing
 
 if TYPE_CHECKING:
-    from costguard.engine.digest.digest import Means
+    from costguard.engine.digest import Means
     from costguard.engine.ledger.memory import Memory
     from costguard.policy.model.policy import Policy
     from costguard.ports import Clock
@@ -34,7 +34,7 @@ def means_of(settings: Settings, clock: Clock) -> Means:
     Raises:
         InvalidInputError: COSTGUARD_REPORTS is no place to keep files.
     """
-    from costguard.engine.digest.digest import Means
+    from costguard.engine.digest import Means
 
     objects, draws = open_objects(settings, clock), drawing()
     if draws.draw is None:
@@ -51,7 +51,7 @@ def tell_digest(settings: Settings, policy: Policy, memory: Memory, run_id: str,
         LedgerError: memory failed.
     """
     from costguard.connections.people import notifier_over
-    from costguard.engine.digest.digest import digest_summary, run_digest
+    from costguard.engine.digest import digest_summary, run_digest
     from costguard.report.words.sentences import Language
 
     notifier, means = notifier_over(settings, clock.now), means_of(settings, clock)

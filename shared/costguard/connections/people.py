@@ -12,7 +12,7 @@ from costguard.providers.kit.iam.permissions import Purpose
 
 if TYPE_CHECKING:
     from costguard.adapters.notifiers.email import MailCarrier
-    from costguard.adapters.notifiers.links import Link
+    from costguard.adapters.notifiers.plain import Link
     from costguard.adapters.notifiers.robots.notifier import RobotVendor
     from costguard.settings import Settings
 
@@ -99,7 +99,7 @@ def _link(settings: Settings, now: Now) -> Link | None:
     """What makes Keep links; None where nothing would answer them."""
     if not (settings.link_secret and settings.answer_url):
         return None
-    from costguard.adapters.notifiers.links import KeepLinks
+    from costguard.adapters.notifiers.plain import KeepLinks
 
     return KeepLinks(settings.answer_url, settings.link_secret.reveal()).at(now)
 

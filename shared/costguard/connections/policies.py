@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from costguard.adapters.policy_sources.git_address import GitAddress, Remote, git_address, is_git
+from costguard.adapters.policy_sources.files import GitAddress, Remote, git_address, is_git
 from costguard.connections.objects import open_objects
 from costguard.domain.errors import InvalidInputError, NoticeError, RejectedNoticeError, UnavailableError
 
@@ -80,8 +80,7 @@ def git_source(
         InvalidInputError: the address is wrong, its host is not allowed, or this is the host of a function.
     """
     from costguard.adapters.policy_sources.git import GitPolicySource, opened_here
-    from costguard.adapters.policy_sources.git_program import GitProgram
-    from costguard.adapters.policy_sources.git_remote import FETCH_SECONDS, fetched
+    from costguard.adapters.policy_sources.git_program import FETCH_SECONDS, GitProgram, fetched
     from costguard.settings import process_environment
 
     if settings.host != "local":

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from costguard.adapters.policy_sources.git_address import Remote
+from costguard.adapters.policy_sources.files import Remote
+from costguard.adapters.signal_sources.combined import RefusedSignals
 from costguard.adapters.signal_sources.http import LOOPBACK, Resolve, http_post, resolved
 from costguard.adapters.signal_sources.prometheus import PrometheusSignals
-from costguard.adapters.signal_sources.refused import RefusedSignals
 
 if TYPE_CHECKING:
     from costguard.domain.signals import SignalName

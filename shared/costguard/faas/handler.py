@@ -8,12 +8,16 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
 from costguard.domain.errors import CostguardError, InvalidInputError
-from costguard.faas.credentials import settings_of_call
-from costguard.faas.events import Host
 from costguard.faas.http import HttpReply, HttpRequest, TooLargeError, host_of_request, read_request, write_reply
-from costguard.faas.invocation import Invocation, parse_invocation, recognise_host, request_id_of
-from costguard.faas.logs import start_logging, write_metrics
-from costguard.faas.redaction import Redactor
+from costguard.faas.invocation import (
+    Host,
+    Invocation,
+    parse_invocation,
+    recognise_host,
+    request_id_of,
+    settings_of_call,
+)
+from costguard.faas.logs import Redactor, start_logging, write_metrics
 from costguard.policy.syntax.problems import printable
 from costguard.ports import Clock
 from costguard.settings import Settings, process_settings, references_in

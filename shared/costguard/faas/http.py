@@ -24,7 +24,7 @@ from urllib.parse import urlencode
 from typing_extensions import assert_never
 
 from costguard.domain.errors import InvalidInputError
-from costguard.faas.events import Host, kind_of
+from costguard.faas.invocation import Host, kind_of
 
 LARGEST_BODY = 512 * 1024  # a click brings the whole message it was made in: 50 blocks, percent-encoded
 _LARGEST_EVENT = 2 * LARGEST_BODY  # base64, and headers

@@ -12,9 +12,9 @@ from typing_extensions import assert_never
 
 from costguard.adapters.notifiers.slack.requests import signed
 from costguard.domain.errors import InvalidInputError
-from costguard.faas.events import EXPECTED, Host
 from costguard.faas.handler import Handler
 from costguard.faas.http import host_of_request, is_http, read_request
+from costguard.faas.invocation import EXPECTED, Host
 from costguard.ports import Clock
 
 REQUEST_ID = "by-hand"

@@ -18,8 +18,8 @@ from typing import IO, TYPE_CHECKING, Any
 from typing_extensions import assert_never
 
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.faas.events import kind_of
 from costguard.faas.handler import Handler, KeptSecrets, build_handler
+from costguard.faas.invocation import kind_of
 from costguard.guards import IDLE_GPU
 from costguard.ports import Clock
 from costguard.settings import Settings, process_settings

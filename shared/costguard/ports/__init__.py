@@ -6,29 +6,41 @@ gap, never an empty result; `now` comes from the caller.
 
 from costguard.ports.acting import (
     ActionExecutor,
+    Choice,
+    Clock,
+    Delivery,
     FreezeControl,
     KeepTagger,
     KeyRotator,
     KeySuccessor,
+    Message,
+    MessagePart,
     NetworkRemediator,
+    Notifier,
+    PolicySource,
+    PolicyText,
+    Result,
+    Workers,
 )
-from costguard.ports.people import Choice, Delivery, Message, MessagePart, Notifier, PolicySource, PolicyText
-from costguard.ports.permissions import CallCount, Caller, CallLog, Permit, Preflight
-from costguard.ports.process import Clock, Result, Workers
 from costguard.ports.reading import (
+    CallCount,
+    Caller,
+    CallLog,
     CloudAuditLog,
     Discovery,
     InventorySource,
     KeySource,
     LaunchReport,
     NetworkSource,
+    Permit,
+    Preflight,
     PriceSource,
     SignalReport,
     SignalSource,
     SpendSource,
     Target,
 )
-from costguard.ports.store import ObjectStore, Put, Record, RecordStore, SecretStore, VersionCheck
+from costguard.ports.records import ObjectStore, Put, Record, RecordStore, SecretStore, VersionCheck
 
 __all__ = [
     "ActionExecutor",

@@ -1,16 +1,125 @@
-"""What every adapter shares: names and bodies checked, pages joined, the store's own schema agreed before first use."""
+"""Durable memory, and what every adapter of it and of whole files shares: names and bodies checked, pages joined."""
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlsplit
 
-from costguard.domain.errors import LedgerError, NewerSchemaError, VersionConflictError
-from costguard.ports import Put, Record, VersionCheck
+from costguard.domain.errors import (
+    InvalidInputError,
+    LedgerError,
+    NewerSchemaError,
+    ProviderError,
+    VersionConflictError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One remembered thing: `kind` and `key` name it, `version` counts its writes from 1.
+
+    `body` is plain JSON (str, int, float, bool, None, list, dict); decimals and times travel as strings.
+    """
+
+    kind: str
+    key: str
+    body: Mapping[str, Any]
+    version: int = 0
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write `record`; `expect_version` 0 means it must not exist yet."""
+
+    record: Record
+    expect_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCheck:
+    """Fail the transaction unless the record is at `version` (0: absent)."""
+
+    kind: str
+    key: str
+    version: int
+
+
+class RecordStore(Protocol):
+    """Durable memory with compare-and-set. Keys sort as UTF-8 bytes; a store serves many threads."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether records outlive the process; enforcing refuses a store that does not."""
+
+    def get(self, kind: str, key: str) -> Record | None:
+        """The current record, strongly consistent, or None."""
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        """Those of these records that there are, by key, a hundred a request; each as `get`, together no snapshot."""
+
+    def put(self, record: Record, expect_version: int) -> Record:
+        """Write if the stored version is `expect_version` (0: absent); returns it with its new version.
+
+        Raises:
+            VersionConflictError: someone else wrote first; nothing was changed.
+        """
+
+    def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
+        """Records of `kind` whose key starts with `prefix` and sorts after `after`, in key order, all pages."""
+
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
+        """All or nothing, at most 100 operations.
+
+        Raises:
+            VersionConflictError: at least one expectation failed; nothing was changed.
+        """
+
+    def close(self) -> None:
+        """Release connections; the store is not used afterwards."""
+
+
+class SecretStore(Protocol):
+    """Where a host keeps secrets, in one region: read with the host's own role, and never written."""
+
+    def read(self, name: str, version: str = "") -> str:
+        """The text kept under `name`, as its current version; `version` where the vendor asks for one.
+
+        Raises:
+            AccessDeniedError: it may not be read.
+            NotFoundError: nothing is kept there.
+            RefusedError: it is binary, empty, or not to be had now.
+            ProviderError: it could not be read.
+        """
+
+    def fix_for(self, error: ProviderError) -> str:
+        """What a person can do about `error`; empty where that is not known."""
+
+
+class ObjectStore(Protocol):
+    """A place for whole files: a bucket, or a folder. Objects are private; nothing here makes one public."""
+
+    def put(self, name: str, body: bytes, content_type: str) -> str:
+        """Keep `body` under `name` (`digests/2026-W03.html`), in the place of what was there; its address for people.
+
+        Raises:
+            ProviderError: not kept, or not known to be.
+        """
+
+    def get(self, name: str) -> bytes:
+        """What is kept under `name`.
+
+        Raises:
+            NotFoundError: nothing is.
+            ProviderError: it could not be read, or is longer than 64 MiB.
+        """
+
 
 STORE_SCHEMA = 1
 """The layout of the store as a whole. A store that says more was set up by a newer Costguard and is refused."""
@@ -212,3 +321,76 @@ def _check_name(kind: str, key: str) -> None:
         if not 0 < size <= MAX_NAME_BYTES or "\0" in name:
             message = f"the {what} {name[:80]!r} of a record must have 1 to {MAX_NAME_BYTES} bytes and no NUL"
             raise LedgerError(message)
+
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Of one object: nothing that Costguard keeps comes near it."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
+_LONGEST_NAME = 512  # of 1,024 bytes that every vendor allows, the rest is for the prefix
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)  # the rule of all three vendors
+_REGION = re.compile(r"[a-z]{2,10}(?:-[a-z0-9]{1,20}){1,4}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketAddress:
+    """Where objects are kept: `scheme://BUCKET/PREFIX?region=REGION`. The prefix ends with `/` or is empty."""
+
+    scheme: str
+    bucket: str
+    region: str
+    prefix: str = ""
+
+    def key(self, name: str) -> str:
+        """The whole key of an object.
+
+        Raises:
+            InvalidInputError: not a name.
+        """
+        return self.prefix + object_name(name)
+
+    def of(self, name: str) -> str:
+        """The address of an object, for people and the vendors' own tools."""
+        return f"{self.scheme}://{self.bucket}/{self.key(name)}"
+
+
+def object_name(name: str) -> str:
+    """The name, where it is one: parts of letters, digits, `.`, `_` and `-`, none beginning with a dot, joined by `/`.
+
+    Raises:
+        InvalidInputError: it is none; nothing that leads out of its place is.
+    """
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        message = f"{name[:80]!r} is no name of an object; expected such as digests/2026-W03.html"
+        raise InvalidInputError(message)
+    return name
+
+
+def bucket_address(url: str, schemes: Collection[str]) -> BucketAddress:
+    """Read `s3://BUCKET/PREFIX?region=REGION`, and the same with another of `schemes`.
+
+    Raises:
+        InvalidInputError: not such an address; names what is wrong.
+    """
+    try:
+        parts = urlsplit(url)
+        named = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError as err:
+        message = f"COSTGUARD_REPORTS cannot be read: {err}"
+        raise InvalidInputError(message) from err
+    options = dict(named)
+    wrong = (
+        (parts.scheme not in schemes, f"expected {' or '.join(f'{one}://' for one in sorted(schemes))}"),
+        (not _BUCKET.fullmatch(parts.netloc), "a bucket's name has 3 to 63 small letters, digits, dots and hyphens"),
+        (set(options) != {"region"} or len(named) != 1, "expected ?region=REGION and nothing else"),
+        (not _REGION.fullmatch(options.get("region", "")), "that is no name of a region"),
+        (bool(parts.fragment), "it ends in a fragment"),
+    )
+    found = next((what for is_wrong, what in wrong if is_wrong), "")
+    prefix = parts.path.strip("/")
+    if not found and prefix and not _NAME.fullmatch(prefix):
+        found = "its prefix has letters that no name of ours has"
+    if found:
+        message = f"COSTGUARD_REPORTS is no address of a bucket: {found}; for example s3://acme-reports/costguard?region=us-east-1"
+        raise InvalidInputError(message)
+    return BucketAddress(parts.scheme, parts.netloc, options["region"], f"{prefix}/" if prefix else "")

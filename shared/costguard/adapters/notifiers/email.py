@@ -14,8 +14,8 @@ from html import escape
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
-from costguard.adapters.notifiers.common import is_chinese, remainder, visible
 from costguard.adapters.notifiers.plain import LINK_MAX, PlainNotice, must_hold, parts_that_fit, plain
+from costguard.adapters.notifiers.router import is_chinese, remainder, visible
 from costguard.domain.errors import InvalidInputError, RejectedNoticeError
 from costguard.ports import Choice, Delivery, Message, MessagePart
 

@@ -1,4 +1,6 @@
-"""A notice cut to a size that every mailbox and receiver takes. Pure.
+"""A notice cut to a size that every mailbox and receiver takes, with links to keep a machine; on the terminal as well.
+
+Following one changes nothing: previews and virus scanners follow links too. The page behind it asks to confirm.
 
 Words from outside have no bound: a tag may be long, a plan may have thousands of machines. What does not fit is
 counted, never dropped in silence.
@@ -6,13 +8,56 @@ counted, never dropped in silence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from html import escape
 
-from costguard.adapters.notifiers.common import visible
-from costguard.domain.errors import RejectedNoticeError
-from costguard.ports import Choice, Message, MessagePart
+from costguard.adapters.notifiers.router import visible
+from costguard.domain.answers import SHORTEST_SECRET, AnswerKind, KeepToken, keep_token
+from costguard.domain.errors import InvalidInputError, RejectedNoticeError
+from costguard.ports import Choice, Delivery, Message, MessagePart
+
+VALID_FOR = timedelta(days=7)  # the longest usual wait; a later answer is asked for by a later notice
+PATH = "/keep"
+_ANSWERS_AT = re.compile(r"https://|http://(?:127\.0\.0\.1|localhost)(?=[:/]|$)")
+Link = Callable[[Choice, str], str]
+"""The address behind a choice, for whom it is sent to; empty where a choice has none."""
+
+
+class KeepLinks:
+    """Makes the links of one deployment. `answer_url` is where the function `slack_actions` answers.
+
+    Raises:
+        InvalidInputError: no address, or a secret of fewer than 32 letters.
+    """
+
+    def __init__(self, answer_url: str, secret: str) -> None:
+        if not _ANSWERS_AT.match(answer_url):
+            raise InvalidInputError("Keep links need COSTGUARD_ANSWER_URL, an https address")
+        if len(secret) < SHORTEST_SECRET:
+            message = f"COSTGUARD_LINK_SECRET is shorter than {SHORTEST_SECRET} letters; make one at random"
+            raise InvalidInputError(message)
+        base = answer_url.partition("?")[0].rstrip("/")
+        self._base = base.replace("(", "%28").replace(")", "%29") + PATH  # in markdown they would end the link
+        self._secret = secret
+
+    def keep_url(self, choice: Choice, address: str, now: datetime) -> str:
+        """The link for a `KEEP` sent to `address` (`feishu:research`); empty for what no link can say."""
+        if choice.kind is not AnswerKind.KEEP or choice.length is None:
+            return ""
+        expires = (now + VALID_FOR).replace(microsecond=0)
+        try:
+            token = keep_token(KeepToken(choice.of, choice.length, address, expires), self._secret)
+        except InvalidInputError:  # an address beyond ASCII, half an hour: the command is named instead
+            return ""
+        return f"{self._base}?t={token}"
+
+    def at(self, now: Callable[[], datetime]) -> Link:
+        """The same, dated by a clock."""
+        return lambda choice, address: self.keep_url(choice, address, now())
+
 
 TITLE_MAX = 100  # what DirectMail once allowed as a subject; longer ones are cut by mail programs anyway
 LINK_MAX = 600  # bytes of HTML that an address to click on may have
@@ -171,3 +216,26 @@ def _cut_to_room(words: str) -> str:
     kept = _fitting([_size(char) for char in text[:_ROOM]], _ROOM)
     whole = kept == len(text) and len(words) <= _LOOKED_AT * _ROOM
     return text if whole else f"{text[:kept]}\n{_ELLIPSIS} cut here"
+
+
+class ConsoleNotifier:
+    """A `Notifier` that hands each notice as one text to `write` (`sys.stdout.write`).
+
+    NEVER rule 15: a terminal may have nobody before it, so its receipts do not prove delivery.
+    """
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+
+    def send(self, message: Message) -> Delivery:
+        """Write the plain words, without characters that command a terminal."""
+        self._write(visible(message.text, lines=True) + "\n")
+        return Delivery("console", proves_delivery=False)
+
+    def edit(self, receipt: str, message: Message) -> bool:  # noqa: ARG002 - what was sent stays as it is
+        """Nothing can be changed there."""
+        return False
+
+    def capacity(self, message: Message) -> int:
+        """A terminal holds everything."""
+        return max(1, len(message.parts))

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from costguard.adapters.notifiers.common import visible
+from costguard.adapters.notifiers.router import visible
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 
 if TYPE_CHECKING:

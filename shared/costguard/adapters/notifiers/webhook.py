@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from costguard.adapters.notifiers.common import retry_after
 from costguard.adapters.notifiers.outward import OutwardAddress, Resolve, Response, judged, place_of, post, resolved
 from costguard.adapters.notifiers.plain import must_hold, parts_that_fit, plain
+from costguard.adapters.notifiers.router import retry_after
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.ports import Choice, Delivery, Message, MessagePart
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from costguard.domain.errors import NotFoundError, ProviderError, RefusedError, TruncatedReadError, UnavailableError
-from costguard.ports.objects import MOST_BYTES, object_name
+from costguard.ports.records import MOST_BYTES, object_name
 
 _PUT, _GET = "folder:put", "folder:get"
 _FOLDER_MODE = 0o700

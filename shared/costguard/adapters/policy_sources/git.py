@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from costguard.adapters.policy_sources.git_address import GitAddress
-from costguard.adapters.policy_sources.git_program import GitProgram
-from costguard.adapters.policy_sources.selection import (
+from costguard.adapters.policy_sources.files import (
     MAX_FILES,
     RULES_FOLDER,
+    GitAddress,
     almost_rules,
     is_hidden,
     is_yaml,
@@ -19,6 +18,7 @@ from costguard.adapters.policy_sources.selection import (
     none_here,
     too_many,
 )
+from costguard.adapters.policy_sources.git_program import GitProgram
 from costguard.domain.errors import InvalidInputError, RefusedError, UnavailableError
 from costguard.policy.syntax.problems import MAX_BYTES, decoded, invalid, too_long
 from costguard.ports import PolicyText

@@ -14,12 +14,45 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from costguard.adapters.signal_sources.gaps import signals_gap
-from costguard.domain.errors import ProviderError
-from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import Gap, Instance
+from costguard.domain.errors import (
+    AccessDeniedError,
+    ProviderError,
+    ThrottledError,
+    TruncatedReadError,
+    UnavailableError,
+)
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap, GapKind, Instance
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, Statistic
 from costguard.ports import SignalReport, SignalSource
+
+_KINDS: tuple[tuple[type[ProviderError], GapKind], ...] = (
+    (AccessDeniedError, GapKind.DENIED),
+    (ThrottledError, GapKind.THROTTLED),
+    (TruncatedReadError, GapKind.TRUNCATED),
+    (UnavailableError, GapKind.UNAVAILABLE),
+)
+
+
+def signals_gap(shard: Shard, error: ProviderError, *, fix: str = "") -> Gap:
+    """What `error` left unread; anything that is not a passing fault counts as unreadable."""
+    kind = next((kind for expected, kind in _KINDS if isinstance(error, expected)), GapKind.UNREADABLE)
+    return Gap(shard, "signals", kind, str(error), fix)
+
+
+class RefusedSignals:
+    """A `SignalSource` that reads nothing and reports why, so that every instance stays unread."""
+
+    def __init__(self, url: str, reason: str, fix: str) -> None:
+        self._detail = f"Prometheus {url}: {reason}"
+        self._fix = fix
+
+    def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:  # noqa: ARG002 - a port
+        """No readings, and a gap for each shard."""
+        shards = dict.fromkeys(instance.ref.shard for instance in instances)
+        gaps = (Gap(shard, "signals", GapKind.DENIED, self._detail, self._fix) for shard in shards)
+        return SignalReport({}, tuple(gaps))
+
 
 _MINUTES = 60  # an hour, in which samples of different cadences are counted
 _Key = tuple[SignalName, str, Statistic]

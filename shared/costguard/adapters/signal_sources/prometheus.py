@@ -19,10 +19,17 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from costguard.adapters.signal_sources import promql
-from costguard.adapters.signal_sources.gaps import signals_gap
+from costguard.adapters.signal_sources.combined import signals_gap
 from costguard.adapters.signal_sources.http import HttpAnswer, PostForm, refused
-from costguard.adapters.signal_sources.prometheus_histories import InstanceHistories, Track, delay, histories
-from costguard.adapters.signal_sources.promql import SIGNAL_OF, BatchQuestion, Selection
+from costguard.adapters.signal_sources.promql import (
+    SIGNAL_OF,
+    BatchQuestion,
+    InstanceHistories,
+    Selection,
+    Track,
+    delay,
+    histories,
+)
 from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError, UnavailableError
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, Instance

@@ -24,7 +24,7 @@ from costguard.cli.wrapping import cells
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
-from costguard.faas.events import Host
+from costguard.faas.invocation import Host
 from costguard.report.guard_views import VIEWS
 from costguard.report.plan.evidence import utc_words
 from costguard.report.words.sentences import Language, clean, phrase, verdict

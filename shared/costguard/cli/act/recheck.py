@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from costguard.cases import Case
-    from costguard.engine.answers.recheck import Rechecked
+    from costguard.engine.answers.answers import Rechecked
     from costguard.engine.ledger.memory import Memory
 
 RECHECK_EXAMPLES = examples(
@@ -69,7 +69,7 @@ def recheck(
 
 
 def _rechecked(here: CliContext, memory: Memory, resource: str, who: str) -> Sequence[Rechecked]:
-    from costguard.engine.answers.recheck import in_doubt
+    from costguard.engine.answers.answers import in_doubt
     from costguard.engine.guards.registry import GUARDS
 
     doubted = {guard: in_doubt(memory, guard) for guard in GUARDS}
@@ -90,7 +90,7 @@ def _rechecked(here: CliContext, memory: Memory, resource: str, who: str) -> Seq
 def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, ...], who: str) -> tuple[Rechecked, ...]:
     from costguard.bootstrap import open_run_context
     from costguard.cli.progress import shard_progress
-    from costguard.engine.answers.recheck import recheck as recheck_by
+    from costguard.engine.answers.answers import recheck as recheck_by
     from costguard.engine.guards.registry import runner_of
 
     with (
@@ -106,7 +106,7 @@ def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, .
 
 
 def _status(done: Sequence[Rechecked]) -> Exit:
-    from costguard.engine.answers.recheck import RecheckResult
+    from costguard.engine.answers.answers import RecheckResult
 
     found = {one.found for one in done}
     if found & {RecheckResult.UNSEEN, RecheckResult.MOVED}:

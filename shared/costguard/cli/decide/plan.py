@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from costguard.domain.actions import Action, ActionResult
     from costguard.domain.reasons import Reason
     from costguard.engine.guards.budgets.look import BudgetLook
-    from costguard.engine.ledger.outbox.notice import OutboxNotice
+    from costguard.engine.ledger.notices import OutboxNotice
     from costguard.engine.run.run import RunReport
     from costguard.engine.run.run_context import RunContext
     from costguard.planning import Plan
@@ -169,7 +169,7 @@ def run_id_of(guard: str, now: datetime) -> str:
 
 def _budgets(world: RunContext, looked: BudgetLook, language: Language) -> tuple[Table, ...]:
     """Where the budgets stand that the plan follows from."""
-    from costguard.engine.guards.budgets.budget_reports import budget_reports
+    from costguard.engine.guards.budgets.notifying import budget_reports
     from costguard.report.budget.views import budgets_table
 
     reports = budget_reports(world, looked)

@@ -14,7 +14,7 @@ from costguard.report.words.sentences import Language
 if TYPE_CHECKING:
     from costguard.cli.sandbox.running import Sandbox
     from costguard.domain.refs import ResourceRef
-    from costguard.engine.ledger.outbox.notice import OutboxNotice
+    from costguard.engine.ledger.notices import OutboxNotice
     from costguard.engine.run.run_context import RunContext
     from costguard.faas.http import HttpReply
 
@@ -26,8 +26,7 @@ def keeping(sandbox: Sandbox, world: RunContext, language: Language) -> Keeping:
     """What an owner does to keep a machine: press the button, fill in the window, send it."""
     from costguard.adapters.notifiers.slack.notifier import SlackNotifier
     from costguard.faas.http import HttpRequest
-    from costguard.faas.request_context import RequestContext
-    from costguard.faas.slack_actions import answer_slack
+    from costguard.faas.slack_actions import RequestContext, answer_slack
 
     slack, clock = sandbox.slack, world.clock
     desk = RequestContext(

@@ -149,8 +149,8 @@ def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> It
 def _every_guard(guards: Guards, *, with_settings: bool) -> Runs:
     """One run of each guard; the two about machines go over one look at the clouds."""
     from costguard.cli.demo.facts import Runs
-    from costguard.engine.guards.budgets.budget_reports import budget_reports
     from costguard.engine.guards.budgets.look import rules_watched
+    from costguard.engine.guards.budgets.notifying import budget_reports
     from costguard.engine.guards.budgets.run import run_budgets
     from costguard.engine.guards.keys.run import run_keys
     from costguard.engine.guards.networks.run import run_networks
@@ -178,7 +178,7 @@ def _said(event: StoryEvent, language: Language) -> str:
 def _ending(world: RunContext, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
     from costguard.cli.demo.facts import Ending, left_alone, saved_by, unmeasured
     from costguard.engine.ledger.audit.verify import verify
-    from costguard.engine.savings.savings import realised_now
+    from costguard.engine.savings import realised_now
 
     now, last = world.clock.now(), lived[-1].plan
     return Ending(

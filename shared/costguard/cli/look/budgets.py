@@ -215,8 +215,8 @@ def _look(here: CliContext, only: str = "") -> tuple[datetime, Sequence[BudgetRe
         InvalidInputError: the policy has no budget of that name.
     """
     from costguard.bootstrap import open_run_context, read_policy
-    from costguard.engine.guards.budgets.budget_reports import budget_reports
     from costguard.engine.guards.budgets.look import look
+    from costguard.engine.guards.budgets.notifying import budget_reports
 
     policy = read_policy(here.settings)
     names = [rule.name for rule in policy.budgets]

@@ -71,8 +71,7 @@ def _diagnosis(here: CliContext) -> Diagnosis:
     from costguard.bootstrap import read_policy
     from costguard.engine.doctor.checks import policy_check
     from costguard.engine.doctor.doctor import examine_ledger, examine_switch
-    from costguard.engine.doctor.runs import examine_runs
-    from costguard.engine.doctor.settings import examine_secrets
+    from costguard.engine.doctor.settings import examine_runs, examine_secrets
     from costguard.report.doctor.checks import Diagnosis
 
     checks: list[DoctorCheck] = []
@@ -102,11 +101,8 @@ def _of_targets(
     """What is asked of the clouds, and of the policy that names them."""
     from costguard.connections import Connections
     from costguard.domain.refs import Deployment
-    from costguard.engine.doctor.bills import examine_bills
-    from costguard.engine.doctor.checks import channel_check
-    from costguard.engine.doctor.doctor import Practice, examine_policy, examine_targets
-    from costguard.engine.doctor.freezes import examine_freezes
-    from costguard.engine.doctor.people import UNSIGNED, examine_robots
+    from costguard.engine.doctor.checks import UNSIGNED, channel_check, examine_freezes, examine_robots
+    from costguard.engine.doctor.doctor import Practice, examine_bills, examine_policy, examine_targets
 
     targets = _targets(here, policy)
     with Connections(here.settings, policy, here.clock) as connections, shard_progress("Asking") as step:

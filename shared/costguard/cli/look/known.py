@@ -20,7 +20,7 @@ from costguard.domain.resources import Gap
 from costguard.engine.answers.answers import find_case, subject_of
 from costguard.engine.guards.registry import runner_of
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.launches import known_launches
+from costguard.engine.run.close_reads import known_launches
 from costguard.engine.run.scan import Scan
 from costguard.guards import OF_MACHINES
 from costguard.guards.rules.common import RemediationRule, Rung

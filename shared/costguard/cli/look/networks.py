@@ -104,8 +104,7 @@ def networks_answer(here: CliContext, *, whole: bool = False, sarif: str = "") -
 def _look(here: CliContext, read: Policy) -> NetworkLook:
     from costguard.bootstrap import targets_of
     from costguard.connections import Connections
-    from costguard.engine.guards.networks.look import look_at_networks
-    from costguard.engine.guards.networks.sightings import SightingsRepository, first_seen
+    from costguard.engine.guards.networks.look import SightingsRepository, first_seen, look_at_networks
 
     targets = targets_of(read, here.settings)
     with ledger_read_only(here) as memory:

@@ -67,7 +67,7 @@ def report(
 
 
 def _facts(here: CliContext, back: timedelta, owner: str, *, look: bool) -> ReportFacts:
-    from costguard.engine.digest.reporting import of_owner, report_facts
+    from costguard.engine.digest import of_owner, report_facts
 
     now = here.clock.now()
     with ledger_read_only(here) if look else ledger_in_use(here) as memory:
@@ -82,7 +82,7 @@ def _facts(here: CliContext, back: timedelta, owner: str, *, look: bool) -> Repo
 
 def _taken(here: CliContext, memory: Memory) -> Iterator[Looked]:
     from costguard.bootstrap import open_run_context, read_policy
-    from costguard.engine.digest.reporting import look_now
+    from costguard.engine.digest import look_now
     from costguard.policy.sections import guards_in
 
     policy = read_policy(here.settings)

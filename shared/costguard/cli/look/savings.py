@@ -95,8 +95,8 @@ def savings(
         raise InvalidInputError(message)
     _check_version(focus_version)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
-        from costguard.engine.policy.provenance import decided_by
-        from costguard.engine.savings.savings import realised_now
+        from costguard.engine.policy.in_force import decided_by
+        from costguard.engine.savings import realised_now
         from costguard.report.savings.sums import report_of
 
         now = here.clock.now()

@@ -33,7 +33,7 @@ def shadows(
     within 24 hours. Asks no cloud.
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine.ledger.shadows import ShadowRepository
+        from costguard.engine.ledger.learned import ShadowRepository
         from costguard.report.plan.shadows import shadow_lines, shadow_tables, shadows_json
         from costguard.report.words.sentences import phrase
 

@@ -171,7 +171,7 @@ def prune(
     """
     age = _length(older_than)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine.ledger.audit import prune as audit_prune
+        from costguard.engine.ledger.audit import forget as audit_prune
 
         with ledger_in_use(here) as memory:
             erase = audit_prune.prune if yes else audit_prune.prunable

@@ -14,7 +14,7 @@ from costguard.cli.program import ledger_in_use, workplace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from costguard.engine.digest.digest import DigestRun
+    from costguard.engine.digest import DigestRun
     from costguard.report.words.sentences import Language
 
 DIGEST_EXAMPLES = examples(
@@ -48,7 +48,7 @@ def digest(
     ) as here:
         from costguard.bootstrap import notifier_of, read_policy
         from costguard.connections.digest import means_of
-        from costguard.engine.digest.digest import plan_digest, run_digest
+        from costguard.engine.digest import plan_digest, run_digest
 
         rules, now, language = read_policy(here.settings), here.clock.now(), here.language
         run_id = sha256(f"digest\n{now.date()}".encode()).hexdigest()[:20]
@@ -86,7 +86,7 @@ def _lines(done: DigestRun, language: Language, *, dry_run: bool) -> Iterator[st
 
 
 def _data(done: DigestRun, *, dry_run: bool) -> dict[str, Any]:
-    from costguard.engine.digest.digest import digest_summary
+    from costguard.engine.digest import digest_summary
 
     told = [
         {

@@ -48,7 +48,7 @@ def thaw(
     who, why = who_says(by), text_of(reason, "--reason")
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
         from costguard.bootstrap import read_policy
-        from costguard.engine.guards.budgets import thaw as thawing
+        from costguard.engine.guards.budgets import freeze as thawing
         from costguard.report.budget.freeze_views import thaw_words
 
         with ledger_in_use(here) as memory:

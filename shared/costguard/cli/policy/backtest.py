@@ -177,7 +177,7 @@ def _terms(machines: Sequence[Machine], since: str, until: str, every: str) -> T
 
 
 def _hour(text: str, option: str) -> datetime:
-    from costguard.engine.history.times import parse_moment
+    from costguard.engine.history.book import parse_moment
 
     try:
         moment = parse_moment(text).astimezone(timezone.utc)

@@ -91,7 +91,7 @@ def text_at(ctx: typer.Context, path: str) -> PolicyText:
 
 def commit_of(path: str, text: PolicyText) -> str:
     """The commit that was read; empty for files."""
-    from costguard.adapters.policy_sources.git_address import is_git
+    from costguard.adapters.policy_sources.files import is_git
 
     return text.revision if is_git(path) else ""
 

@@ -90,7 +90,7 @@ def _described(path: Path, policy: Policy, here: CliContext) -> Explained:
 def _looked_up(resource: str, policy: Policy, here: CliContext) -> Explained:
     from costguard.bootstrap import targets_of
     from costguard.connections import Connections
-    from costguard.engine.run.launches import known_launches
+    from costguard.engine.run.close_reads import known_launches
     from costguard.engine.run.scan import scan
 
     with ledger_read_only(here) as memory:

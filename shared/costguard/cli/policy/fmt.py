@@ -35,7 +35,7 @@ def fmt(
 
     Exit status: 0, or with --check 10 when a file would change.
     """
-    from costguard.adapters.policy_sources.git_address import is_git
+    from costguard.adapters.policy_sources.files import is_git
     from costguard.policy.documents.loader import load_policy
     from costguard.policy.syntax.formatting import formatted
     from costguard.ports import PolicyText

@@ -136,8 +136,7 @@ def history(
 ) -> None:
     """List what was published, when and by whom, how much of it loosened, and what is in force."""
     with _desk(ctx, to, ledger, lang) as desk:
-        from costguard.engine.policy.asking import waiting_of
-        from costguard.engine.policy.publishing import chronicle
+        from costguard.engine.policy.publishing import chronicle, waiting_of
         from costguard.report.policy.publishing import history_json, history_table, waiting_lines
 
         found = chronicle(desk.bundles, desk.memory, desk.now)
@@ -205,7 +204,7 @@ def _asked(desk: _Desk, word: Word) -> _Said:
 
 def _agreed(desk: _Desk, word: Word) -> _Said:
     from costguard.engine.policy.agreeing import agree
-    from costguard.engine.policy.asking import waiting_of
+    from costguard.engine.policy.publishing import waiting_of
     from costguard.report.plan.evidence import utc_words
     from costguard.report.policy.publishing import SHORT, waiting_json
     from costguard.report.words.sentences import phrase
@@ -276,8 +275,7 @@ def _moment(text: str, now: datetime) -> datetime:
 
 
 def _published(done: Published) -> dict[str, Any]:
-    from costguard.engine.policy.asking import waiting_of
-    from costguard.engine.policy.publishing import Chronicle
+    from costguard.engine.policy.publishing import Chronicle, waiting_of
     from costguard.report.policy.diff import diff_json
     from costguard.report.policy.publishing import entry_json, waiting_json
 
@@ -288,7 +286,7 @@ def _published(done: Published) -> dict[str, Any]:
 
 
 def _emit(done: Published, language: Language, *, as_json: bool) -> None:
-    from costguard.engine.policy.asking import waiting_of
+    from costguard.engine.policy.publishing import waiting_of
     from costguard.report.policy.diff import diff_summary, diff_table
     from costguard.report.policy.publishing import SHORT, waiting_lines
     from costguard.report.words.sentences import phrase

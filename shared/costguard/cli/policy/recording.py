@@ -17,7 +17,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, InstanceDetail, InstanceState, Launch
 from costguard.engine.ledger.codec import from_body, to_body
 from costguard.engine.ledger.memory import notice_views
-from costguard.engine.run.launches import known_launches, launched
+from costguard.engine.run.close_reads import known_launches, launched
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Scan, gap_of
 from costguard.guards import IDLE_GPU

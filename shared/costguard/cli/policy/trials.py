@@ -64,7 +64,7 @@ def run_tests(
 
 def _texts_beside(settings: Settings) -> Mapping[str, str]:
     """Of a policy in git the tests of the same commit: those of a checkout may expect another policy."""
-    from costguard.adapters.policy_sources.git_address import is_git
+    from costguard.adapters.policy_sources.files import is_git
     from costguard.connections.policies import git_source
 
     if is_git(settings.policy):

@@ -23,8 +23,8 @@ from costguard.cases.answering import (
 )
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import OutboxNotice
-from costguard.engine.ledger.people.snoozes import Snooze
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.snoozes import Snooze
 from costguard.policy.model.policy import AnswerTerms, Policy
 
 HELD = "-held"  # what the id of a notice ends in that tells of a decision waiting for people

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from costguard.domain.actions import Verb
+from costguard.domain.actions import LaunchFreeze, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
     CostguardError,
@@ -20,15 +20,63 @@ from costguard.domain.findings import Finding, InstanceFact, ShardFacts
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import Deployment, Shard, Subject
 from costguard.domain.resources import Gap, GapKind, InstanceState, Snapshot
-from costguard.engine.ledger.people.switch import SwitchState
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.ledger.snoozes import SwitchState
 from costguard.guards.rules.common import Mode
 from costguard.guards.rules.idle import IdleRule
+from costguard.planning.freeze import FreezePhase
 from costguard.planning.rails import names_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks import Remark
-from costguard.ports import Caller, Permit
+from costguard.ports import Caller, FreezeControl, Permit
 from costguard.report.doctor.checks import Code, Detail, DoctorCheck
 from costguard.report.waste.day_one import UNMEASURED
+
+UNSIGNED = "unsigned"
+
+
+def examine_robots(robots: Mapping[str, str]) -> Iterator[DoctorCheck]:
+    """One question a robot: by its address, nothing where all is there, `unsigned`, or what is wrong with it."""
+    for address, said in robots.items():
+        if not said:
+            yield DoctorCheck(Code.ROBOT_READY, address)
+        elif said == UNSIGNED:
+            yield DoctorCheck(Code.ROBOT_UNSIGNED, address)
+        else:
+            yield DoctorCheck(Code.ROBOT_WRONG, address, {"detail": said})
+
+
+_OURS = frozenset({FreezePhase.ATTACHING, FreezePhase.ON, FreezePhase.DETACHING})
+
+
+def examine_freezes(
+    policy: Policy, control_of: Callable[[str], FreezeControl], memory: Memory | None
+) -> Iterator[DoctorCheck]:
+    """One question a freeze: what is attached to its target. It never bars the rest, for it stops no machine.
+
+    That the policy exists only attaching it tells, for the role may do no more than list, attach and detach.
+    """
+    for freeze in policy.launch_freezes:
+        try:
+            attached = control_of(freeze.cloud).attached(freeze)
+        except AccessDeniedError as err:
+            fix = f"allow {err.operation}" if err.operation else ""
+            yield DoctorCheck(
+                Code.FREEZE_DENIED, freeze.name, {"detail": str(err)}, (Detail(freeze.target, str(err), fix),)
+            )
+        except ProviderError as err:
+            yield DoctorCheck(Code.FREEZE_UNTOLD, freeze.name, {"detail": str(err)})
+        else:
+            yield _seen(freeze, attached, memory)
+
+
+def _seen(freeze: LaunchFreeze, attached: tuple[str, ...], memory: Memory | None) -> DoctorCheck:
+    facts: dict[str, FactValue] = {"target": freeze.target, "policy": freeze.policy, "attached": len(attached)}
+    if freeze.policy not in attached:
+        return DoctorCheck(Code.FREEZE_READY, freeze.name, facts)
+    ours = memory is not None and memory.freezes.get(freeze.name).phase in _OURS
+    return DoctorCheck(Code.FREEZE_IN_FORCE if ours else Code.FREEZE_FOREIGN, freeze.name, facts)
+
 
 CLOCK_RIGHT_WITHIN = timedelta(minutes=2)
 CLOCK_WRONG_BEYOND = timedelta(minutes=5)  # a fresh sample looks stale, and a stale one fresh, by as much

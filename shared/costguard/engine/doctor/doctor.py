@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from costguard.domain.errors import (
+    AccessDeniedError,
     CostguardError,
     InvalidInputError,
     LedgerError,
@@ -15,22 +16,59 @@ from costguard.domain.errors import (
     ProviderError,
 )
 from costguard.domain.findings import Finding, ShardFacts, Verdict
+from costguard.domain.money import SpendReport, SpendScope
+from costguard.domain.reasons import FactValue
 from costguard.domain.refs import Deployment, ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, InstanceState, Snapshot
 from costguard.engine.doctor import checks
 from costguard.engine.doctor.checks import LedgerSeen, Traces
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.people.switch import SwitchState
-from costguard.engine.run.deployments import seen_in
-from costguard.engine.run.scan import CloudReaders, Progress, Scan, gap_of, no_progress, scan
-from costguard.engine.run.workers import ThreadWorkers
+from costguard.engine.ledger.snoozes import SwitchState
+from costguard.engine.run.close_reads import seen_in
+from costguard.engine.run.scan import CloudReaders, Progress, Scan, ThreadWorkers, gap_of, no_progress, scan
 from costguard.guards import IDLE_GPU
 from costguard.planning import judge_all
 from costguard.planning.rails import SEEN_WITHIN, leads, others_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks import remarks
-from costguard.ports import Caller, Clock, CloudAuditLog, Permit, Preflight, Target, Workers
-from costguard.report.doctor.checks import Detail, DoctorCheck
+from costguard.ports import Caller, Clock, CloudAuditLog, Permit, Preflight, SpendSource, Target, Workers
+from costguard.report.doctor.checks import Code, Detail, DoctorCheck
+
+_LOOKS_BACK = timedelta(days=4)  # further than any bill is behind
+_HOUR = timedelta(hours=1)
+_ALL = SpendScope()
+
+
+def examine_bills(
+    policy: Policy, targets: Sequence[Target], spends: Mapping[str, SpendSource], now: datetime
+) -> Iterator[DoctorCheck]:
+    """One question a payer. Without a bill budgets alert on what runs and stop nothing, so it never bars the rest."""
+    for target in targets if policy.budgets else ():
+        name = str(Shard(target.cloud, target.account))
+        try:
+            report = spends[target.cloud].read(target, [_ALL], now - _LOOKS_BACK, now)[_ALL]
+        except AccessDeniedError as err:
+            fix = f"allow {err.operation}" if err.operation else ""
+            yield DoctorCheck(Code.BILL_DENIED, name, {"detail": str(err)}, (Detail(name, str(err), fix),))
+        except ProviderError as err:
+            yield DoctorCheck(Code.BILL_UNTOLD, name, {"detail": str(err)})
+        else:
+            yield bill_check(name, report, now)
+
+
+def bill_check(target: str, report: SpendReport, now: datetime) -> DoctorCheck:
+    """What a bill that answered is good for."""
+    details = tuple(Detail(str(gap.shard), gap) for gap in report.gaps)
+    facts: dict[str, FactValue] = {"source": report.source, "lines": len(report.lines)}
+    if report.gaps:
+        return DoctorCheck(Code.BILL_UNTOLD, target, {**facts, "detail": report.gaps[0].detail}, details)
+    if report.complete_until is None:
+        return DoctorCheck(Code.BILL_SAYS_NOTHING, target, facts)
+    facts["age_hours"] = round((now - report.complete_until) / _HOUR)
+    if not report.lines:
+        return DoctorCheck(Code.BILL_SAYS_NOTHING, target, facts)
+    return DoctorCheck(Code.BILL_READ, target, facts)
+
 
 _MOST_LOOKED_AT = 25  # machines a shard whose snapshots are looked at: the closer look costs two calls a machine
 _MOST_ASKED_ABOUT = 10

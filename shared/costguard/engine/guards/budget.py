@@ -31,7 +31,7 @@ def _plan(world: RunContext, run_id: str, progress: Progress) -> Planned:
 
 
 def _look(world: RunContext, progress: Progress) -> Looked:
-    from costguard.engine.digest.reporting import look_at_budgets
+    from costguard.engine.digest import look_at_budgets
 
     return look_at_budgets(world, progress)
 

@@ -10,8 +10,7 @@ from costguard.guards import IDLE_GPU
 
 if TYPE_CHECKING:
     from costguard.engine.notify.notices import Words
-    from costguard.engine.run.action_handler import ActionHandler
-    from costguard.engine.run.run_context import RunContext
+    from costguard.engine.run.run_context import ActionHandler, RunContext
     from costguard.engine.run.scan import Progress
     from costguard.engine.run.snapshots import Looked
     from costguard.planning import Plan
@@ -31,7 +30,7 @@ def _plan(world: RunContext, run_id: str, progress: Progress) -> Planned:
 
 
 def _look(world: RunContext, progress: Progress) -> Looked:
-    from costguard.engine.digest.reporting import look_at_machines
+    from costguard.engine.digest import look_at_machines
 
     return look_at_machines(world, progress)
 

@@ -10,9 +10,8 @@ from costguard.guards import KMS_ROTATION
 
 if TYPE_CHECKING:
     from costguard.engine.notify.notices import Words
-    from costguard.engine.run.action_handler import ActionHandler
     from costguard.engine.run.run import RunReport
-    from costguard.engine.run.run_context import RunContext
+    from costguard.engine.run.run_context import ActionHandler, RunContext
     from costguard.engine.run.scan import Progress
 
 

@@ -10,9 +10,8 @@ from costguard.guards import NETWORK_AUDIT
 
 if TYPE_CHECKING:
     from costguard.engine.notify.notices import Words
-    from costguard.engine.run.action_handler import ActionHandler
     from costguard.engine.run.run import RunReport
-    from costguard.engine.run.run_context import RunContext
+    from costguard.engine.run.run_context import ActionHandler, RunContext
     from costguard.engine.run.scan import Progress
 
 
@@ -30,7 +29,7 @@ def _plan(world: RunContext, run_id: str, progress: Progress) -> Planned:
 
 
 def _handler(world: RunContext) -> ActionHandler:
-    from costguard.engine.guards.networks.handler import NetworkHandler
+    from costguard.engine.guards.networks.run import NetworkHandler
 
     return NetworkHandler(world)
 

@@ -20,11 +20,9 @@ from costguard.domain.refs import Shard
 from costguard.domain.remediations import Remediation
 from costguard.domain.resources import Gap
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
-from costguard.engine.ledger.outbox.notice import OutboxNotice
-from costguard.engine.notify.messages import choices_for
-from costguard.engine.notify.notices import WARNING_HOLDS, Words, just_climbed, zone_of
-from costguard.engine.run.nearly_due import planned_when_due
-from costguard.engine.run.run import RunReport, known_accounts, stop_all, summary
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.notify.notices import WARNING_HOLDS, Words, choices_for, just_climbed, zone_of
+from costguard.engine.run.run import RunReport, known_accounts, planned_when_due, stop_all, summary
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.common import Mode, RemediationRule
 from costguard.planning import Held, Plan, PlanIndex

@@ -13,9 +13,8 @@ from costguard.domain.errors import InvalidInputError
 if TYPE_CHECKING:
     from costguard.engine.guards.budgets.look import BudgetLook
     from costguard.engine.notify.notices import Words
-    from costguard.engine.run.action_handler import ActionHandler
     from costguard.engine.run.run import RunReport
-    from costguard.engine.run.run_context import RunContext
+    from costguard.engine.run.run_context import ActionHandler, RunContext
     from costguard.engine.run.scan import Progress, Scan
     from costguard.engine.run.snapshots import Looked
     from costguard.planning import Plan

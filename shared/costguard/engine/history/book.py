@@ -7,6 +7,7 @@ was not measured. Both are remembered with file, line and field. Whatever else i
 from __future__ import annotations
 
 import math
+import re
 import sys
 from array import array
 from collections.abc import Iterator
@@ -15,6 +16,53 @@ from datetime import datetime, timedelta, timezone
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.signals import SignalHistory, SignalName, Statistic
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
+_EARLIEST, _LATEST = 2000, 2199
+_KEPT = 200_000  # a month of minutes has 43,200
+
+
+def parse_moment(text: str) -> datetime:
+    """One time, aware.
+
+    Raises:
+        ValueError: not RFC 3339, without an offset, or not a time there is.
+    """
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        message = f"{text[:60]!r} is no time; expected RFC 3339, such as 2026-11-21T09:00:00Z"
+        raise ValueError(message)
+    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    if not offset:
+        message = f"{text!r} does not say its zone; write 2026-11-21T09:00:00Z or +08:00 behind it"
+        raise ValueError(message)
+    if not _EARLIEST <= int(year) <= _LATEST:
+        message = f"{text!r} is not of these centuries"
+        raise ValueError(message)
+    zone = timezone.utc
+    if offset not in "Zz":
+        ahead = timedelta(hours=int(offset[1:3]), minutes=int(offset[4:6]))
+        zone = timezone(-ahead if offset[0] == "-" else ahead)
+    microsecond = int((fraction or "0").ljust(6, "0")[:6])
+    return datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), microsecond, zone)
+
+
+class Moments:
+    """Unix seconds by text, remembered: the same minutes come again for every series."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, float] = {}
+
+    def __getitem__(self, text: str) -> float:
+        known = self.known.get(text)
+        if known is None:
+            known = (parse_moment(text) - _EPOCH) / timedelta(seconds=1)
+            if len(self.known) >= _KEPT:
+                self.known.clear()
+            self.known[text] = known
+        return known
+
 
 SIGNALS: dict[str, tuple[SignalName, Statistic]] = {
     "gpu_percent": (SignalName.GPU, Statistic.DEVICE),
@@ -27,7 +75,7 @@ SIGNALS: dict[str, tuple[SignalName, Statistic]] = {
 """What a history calls its signals: the unit is in the name."""
 MOST_PERCENT = 100.5  # rounding in agents; beyond it a percentage is not one
 _LARGEST = sys.float_info.max  # of what has no upper end; infinity is no value
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_BOOK_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _HOUR_SECONDS = 3600
 _LONGEST_GAP = 24 * 366 * 2  # hours: two years without a row are two records, or a wrong year
 _MOST_NAMED = 1000  # remarks told one by one; the rest is counted
@@ -117,7 +165,7 @@ class DeviceSeries:
         """What was gathered; nothing may be added after it."""
         self.close()
         name, statistic = SIGNALS[self.signal]
-        start = _EPOCH + timedelta(hours=max(self.first, 0))
+        start = _BOOK_EPOCH + timedelta(hours=max(self.first, 0))
         return SignalHistory(name, self.device, start, self.maxima, self.samples, source, statistic)
 
 
@@ -206,10 +254,10 @@ class Book:
 
 
 def _order(moment: float, series: DeviceSeries) -> str:
-    when = (_EPOCH + timedelta(seconds=moment)).isoformat()
+    when = (_BOOK_EPOCH + timedelta(seconds=moment)).isoformat()
     if moment == series.last:
         return f"{when} stands twice for {series.signal} of device {series.device!r} of {series.resource_id}"
-    last = (_EPOCH + timedelta(seconds=series.last)).isoformat()
+    last = (_BOOK_EPOCH + timedelta(seconds=series.last)).isoformat()
     return f"{when} comes after {last} of the same series; rows of a series must be in the order of time"
 
 

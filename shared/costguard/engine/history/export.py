@@ -23,8 +23,8 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceState
 from costguard.domain.signals import HOUR, SignalHistory
 from costguard.engine.history.book import SIGNALS
-from costguard.engine.history.csv_files import HOURLY_COLUMNS
-from costguard.engine.history.instances import INSTANCE_COLUMNS
+from costguard.engine.history.files import HOURLY_COLUMNS
+from costguard.engine.history.history import INSTANCE_COLUMNS
 from costguard.engine.run.scan import CloudReaders, Progress, discovered, gap_of, no_progress
 from costguard.ports import Target
 

@@ -15,8 +15,7 @@ from datetime import datetime, timedelta
 
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.ledger.codec import record_of, value_of
-from costguard.engine.ledger.contention import until_uncontested
+from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
 from costguard.ports import RecordStore
 
 _KIND = "cap"

@@ -1,20 +1,76 @@
-"""Frozen values to plain JSON and back, exactly: decimals and times travel as strings, tuples as lists."""
+"""Frozen values to records and back, exactly: decimals and times travel as strings, tuples as lists.
+
+How bodies written by an older Costguard become today's is one registry for every kind of record. To change the shape of
+a kind, add `(kind, n): upcaster` where n is its newest schema so far; the upcaster takes a body of schema n and returns
+one of n + 1. Never edit one that was released.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from costguard.domain.errors import InvalidInputError, LedgerError
+from costguard.domain.errors import InvalidInputError, LedgerError, NewerSchemaError, VersionConflictError
 from costguard.domain.refs import ResourceRef
-from costguard.engine.ledger.schemas import newest_schema, upcast
 from costguard.ports import Record
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+Body = Mapping[str, Any]
+Upcasters = Mapping[tuple[str, int], Callable[[Body], Body]]
+
+SAVING = "saving"
+
+
+def _saving_with_changes(body: Body) -> Body:
+    """Schema 1 knew one end, and no reason for it."""
+    kept = {name: value for name, value in body.items() if name != "ended_at"}
+    ended = body.get("ended_at")
+    changes = [{"standing": "restarted", "at": ended}] if ended is not None else []
+    return {**kept, "changes": changes}
+
+
+def _approval_by_votes(body: Body) -> Body:
+    """Schema 1 knew one person's word only."""
+    vote = {"by": body.get("by"), "at": body.get("granted_at"), "expires_at": body.get("expires_at"), "asked": False}
+    kept = {name: body[name] for name in ("decision_id", "used_at") if name in body}
+    return {**kept, "votes": [vote], "needed": 1}
+
+
+UPCASTERS: Upcasters = {(SAVING, 1): _saving_with_changes, ("approval", 1): _approval_by_votes}
+
+
+def newest_schema(kind: str, upcasters: Upcasters = UPCASTERS) -> int:
+    """The schema this program writes for `kind`."""
+    return 1 + max((schema for known, schema in upcasters if known == kind), default=0)
+
+
+def upcast(record: Record, upcasters: Upcasters = UPCASTERS) -> Body:
+    """The body of `record` in today's shape.
+
+    Raises:
+        NewerSchemaError: a newer Costguard wrote it.
+        LedgerError: its schema is no number that was ever written.
+    """
+    newest = newest_schema(record.kind, upcasters)
+    if record.schema > newest:
+        message = (
+            f"record {record.kind}/{record.key} has schema {record.schema}, this Costguard understands up to {newest}; "
+            "upgrade this Costguard"
+        )
+        raise NewerSchemaError(message)
+    if record.schema < 1:
+        message = f"record {record.kind}/{record.key} is damaged: {record.schema} is no schema number"
+        raise LedgerError(message)
+    body: Body = record.body
+    for schema in range(record.schema, newest):
+        body = upcasters[record.kind, schema](body)
+    return body
+
 
 _Value = TypeVar("_Value")
 _ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # building one costs milliseconds
@@ -88,3 +144,24 @@ def _fields_by_resource(type_: Any) -> dict[str, Any]:
 def _by_resource(type_: Any, body: Mapping[str, Any]) -> dict[ResourceRef, Any]:
     adapter = _adapter(type_)
     return {ResourceRef.parse(text): adapter.validate_json(json.dumps(item)) for text, item in body.items()}
+
+
+_Result = TypeVar("_Result")
+
+# Each lost race means that another writer got through, so n writers at once need at most n tries each.
+_TRIES = 100
+
+
+def until_uncontested(attempt: Callable[[], _Result], what: str) -> _Result:
+    """The result of `attempt`, which reads anew, decides anew and writes, once it loses no race.
+
+    Raises:
+        LedgerError: it lost 100 times in a row.
+    """
+    for _ in range(_TRIES):
+        try:
+            return attempt()
+        except VersionConflictError:
+            continue
+    message = f"{what}: other writers were first {_TRIES} times in a row; nothing was changed"
+    raise LedgerError(message)

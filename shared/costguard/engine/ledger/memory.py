@@ -11,25 +11,21 @@ from costguard.cases import Case, Phase, subject_in
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import VersionConflictError
 from costguard.domain.money import totals
+from costguard.engine.ledger.approvals import (
+    ApprovalRepository,
+    DisownedRepository,
+    ExpediteRepository,
+    NonceRepository,
+)
+from costguard.engine.ledger.budgets import BillRepository, FreezeRepository
 from costguard.engine.ledger.caps import CapRepository
-from costguard.engine.ledger.cases import CaseRepository
-from costguard.engine.ledger.identity import IdentityRepository
-from costguard.engine.ledger.intents import IntentRepository
-from costguard.engine.ledger.launches import LaunchRepository
-from costguard.engine.ledger.money.bills import BillRepository
-from costguard.engine.ledger.money.freezes import FreezeRepository
-from costguard.engine.ledger.money.meter import MeterRepository
-from costguard.engine.ledger.money.savings import SavingsRepository
-from costguard.engine.ledger.outbox.outbox import OutboxRepository
-from costguard.engine.ledger.people.approvals import ApprovalRepository
-from costguard.engine.ledger.people.disowned import DisownedRepository
-from costguard.engine.ledger.people.expedite import ExpediteRepository
-from costguard.engine.ledger.people.keep_tags import KeepTagRepository
-from costguard.engine.ledger.people.nonces import NonceRepository
-from costguard.engine.ledger.people.snoozes import SnoozeRepository
-from costguard.engine.ledger.people.switch import KillSwitch
-from costguard.engine.ledger.policies import PolicyRepository
+from costguard.engine.ledger.cases import CaseRepository, IntentRepository
+from costguard.engine.ledger.learned import IdentityRepository, LaunchRepository
+from costguard.engine.ledger.outbox import OutboxRepository
+from costguard.engine.ledger.publications import PolicyRepository
 from costguard.engine.ledger.runs import RunRepository
+from costguard.engine.ledger.savings import MeterRepository, SavingsRepository
+from costguard.engine.ledger.snoozes import KeepTagRepository, KillSwitch, SnoozeRepository
 from costguard.planning import CapUse, ClaimView, NoticeView
 from costguard.ports import RecordStore
 

@@ -1,7 +1,8 @@
-"""Which policy was published when, by whom and what it loosens; the pointer to the last one; who agreed to it.
+"""Which policy was published when, by whom and what it loosens; who agreed to it; and the last policy that was valid.
 
 A publication is a record of its own and keeps its number. The pointer is moved by compare-and-set: of two people who
-publish at once one is told to look again.
+publish at once one is told to look again. The last valid policy, kept whole, is what a run falls back to while the
+current one is broken.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from datetime import datetime, timedelta
 from costguard.domain.answers import AnswerRef
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat
-from costguard.engine.ledger.codec import record_of, value_of
-from costguard.engine.ledger.contention import until_uncontested
-from costguard.ports import Put, RecordStore
+from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
+from costguard.ports import PolicyText, Put, RecordStore
 
 CODE_VALID_FOR = timedelta(minutes=15)
 MOST_TRIES = 5  # of eight digits: one in 20 million
@@ -243,3 +243,45 @@ def _code_key(seq: int, person: str) -> str:
 
 def _code_digest(seq: int, person: str, code: str) -> str:
     return hashlib.sha256(f"{_code_key(seq, person)}\n{code}".encode()).hexdigest()
+
+
+_POLICIES_KIND, _PLAIN, _PUBLISHED = "policy", "last_good", "last_good_published"
+
+
+@dataclass(frozen=True, slots=True)
+class GoodPolicy:
+    """The files of a policy that passed every check, and when it was last read."""
+
+    files: Mapping[str, str]
+    revision: str
+    origin: str
+    read_at: datetime
+
+    @property
+    def text(self) -> PolicyText:
+        """As a policy source hands it over."""
+        return PolicyText(self.files, self.revision, self.origin)
+
+
+class PolicyRepository:
+    """Remembers one policy; of published ones another, so that no other file can ever stand in for them."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self.published = PublicationRepository(store)
+
+    def remember(self, text: PolicyText, now: datetime, *, published: bool = False) -> None:
+        """Keep `text` as the last good policy; safe to repeat."""
+        key = _PUBLISHED if published else _PLAIN
+
+        def attempt() -> None:
+            known = self._store.get(_POLICIES_KIND, key)
+            good = GoodPolicy(dict(text.files), text.revision, text.origin, now)
+            self._store.put(record_of(_POLICIES_KIND, key, good), known.version if known is not None else 0)
+
+        until_uncontested(attempt, "the last good policy")
+
+    def last_good(self, *, published: bool = False) -> GoodPolicy | None:
+        """The last one remembered, however old."""
+        record = self._store.get(_POLICIES_KIND, _PUBLISHED if published else _PLAIN)
+        return value_of(GoodPolicy, record) if record is not None else None

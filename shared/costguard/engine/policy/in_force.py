@@ -1,21 +1,243 @@
-"""Which policy a run decides by: the current one, or the last good one for at most seven days, never an empty one."""
+"""Which policy a run decides by: the current or published one, or the last good one for at most seven days.
+
+Whoever decides by a policy judges this itself, over the two bundles and what the ledger holds: what the publisher said
+of the change is for people to read, and lets nothing pass.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
+from typing import Protocol
 
 from costguard.domain.errors import CostguardError, InvalidInputError, LedgerError, ProviderError
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.engine.guards.registry import GUARDS
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import OutboxNotice
-from costguard.engine.policy.published import Bundles, Waits, compiled, standing
-from costguard.policy.documents.bundle import Usable, usable
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.publications import Publication
+from costguard.policy.diff.differences import Difference
+from costguard.policy.diff.policies import APPROVALS_NEEDED, LOOSENING_WAITS, loosenings, observes_only
+from costguard.policy.documents.bundle import Usable, bundle_bytes, bundle_digest, usable
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicySource, PolicyText
+from costguard.report.policy.provenance import DecidedBy
 from costguard.report.words.sentences import Language
+
+
+def decided_by(memory: Memory, anew: Mapping[str, str] | None = None) -> tuple[DecidedBy, ...]:
+    """Each policy that the last run of a guard decided by, with those guards, in the order of the guards.
+
+    `anew` are guards that were looked at just now, and the digest of the policy that was judged by. A run from before
+    runs named their policy says nothing.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    guards: dict[tuple[str, str, int | None, str], list[str]] = {}
+    for guard, policy in _by_guard(memory, anew or {}):
+        guards.setdefault(policy, []).append(guard)
+    return tuple(
+        DecidedBy(digest, tuple(named), bundle, number, waiting)
+        for (digest, bundle, number, waiting), named in guards.items()
+    )
+
+
+def _by_guard(memory: Memory, anew: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str, int | None, str]]]:
+    publications: Sequence[Publication] | None = None
+    for guard in GUARDS:
+        if guard in anew:
+            yield guard, (anew[guard], "", None, "")
+            continue
+        run = memory.runs.latest(guard)
+        if run is None or not run.policy:
+            continue
+        if run.bundle and publications is None:
+            publications = memory.policies.published.all()
+        number = _number(publications or (), run.bundle, run.started_at)
+        yield guard, (run.policy, run.bundle, number, run.policy_waiting)
+
+
+def _number(publications: Sequence[Publication], bundle: str, at: datetime) -> int | None:
+    """The last publication of this bundle that was in force by then: a rollback publishes the same one again."""
+    found = (
+        each.seq
+        for each in publications
+        if each.digest == bundle and each.in_force_at is not None and each.in_force_at <= at
+    )
+    return max(found, default=None)
+
+
+NOTHING = "nothing is published in this ledger; publish a policy with `costguard policy publish FOLDER`"
+FIRST_OBSERVES = (
+    "nobody has approved what this policy does: where there is no policy that runs decided by until now, or it is not "
+    "valid any more, it may only observe; publish it with mode observe first"
+)
+
+
+class Bundles(Protocol):
+    """Where the bundles are."""
+
+    @property
+    def origin(self) -> str:
+        """Their address, for messages."""
+
+    def fetch(self, digest: str) -> PolicyText:
+        """The files of one bundle, checked by its hash.
+
+        Raises:
+            InvalidInputError: altered, or of a newer Costguard.
+            ProviderError: it could not be read.
+        """
+
+    def keep(self, files: dict[str, str]) -> str:
+        """Keep the bundle of these files and return its hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Why a publication is not in force yet.
+
+    `until` is the moment it asked for; None where it loosens and named none far enough ahead, so that it has to be
+    published again. `missing` is how many approvers have still to agree.
+    """
+
+    publication: Publication
+    loosened: tuple[Difference, ...]
+    until: datetime | None
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStanding:
+    """The policy in force, and the publication that is not yet."""
+
+    text: PolicyText
+    policy: Policy
+    waits: Waits | None = None
+
+
+Load = Callable[[PolicyText], Policy]
+
+
+@lru_cache(maxsize=8)
+def _compiled(files: tuple[tuple[str, str], ...], origin: str) -> Policy:
+    from costguard.policy.documents.loader import (
+        load_policy,  # pydantic: a process that made it before needs none of it
+    )
+
+    return load_policy(PolicyText(dict(files), "", origin))
+
+
+def compiled(text: PolicyText) -> Policy:
+    """The policy of these files, made once a process: reading YAML with places takes longest.
+
+    Raises:
+        InvalidInputError: not a valid policy.
+    """
+    return _compiled(tuple(sorted(text.files.items())), text.origin)
+
+
+def standing(
+    bundles: Bundles, memory: Memory, now: datetime, *, settle: bool = False, load: Load = compiled
+) -> PolicyStanding:
+    """What is in force at `now`; with `settle` the ledger remembers that a run decided by it.
+
+    Raises:
+        InvalidInputError: nothing is published, a bundle was altered or is not valid, or the first one does more than
+            observe.
+        ProviderError: a bundle could not be read.
+        LedgerError: the pointer could not be.
+    """
+    published = memory.policies.published
+    last = published.latest()
+    if last is None:
+        raise InvalidInputError(NOTHING)
+    text = bundles.fetch(last.digest)
+    policy = load(text)
+    if last.in_force_at is not None:
+        return PolicyStanding(text, policy)
+    before = base_of(bundles, memory)
+    old = valid(before, load)
+    if old is None and not observes_only(policy):
+        raise InvalidInputError(FIRST_OBSERVES)
+    if before is not None and old is not None:
+        waits = waits_for(last, old, policy, now, first=published.in_force() is None)
+        if waits is not None:
+            return PolicyStanding(bundles.fetch(before.revision), old, waits)
+    if settle:
+        published.settle(last.seq, now)
+    return PolicyStanding(text, policy)
+
+
+def valid(text: PolicyText | None, load: Load = compiled) -> Policy | None:
+    """The policy to compare with; None where there is none, or this Costguard, newer than it, cannot read it."""
+    try:
+        return load(text) if text is not None else None
+    except InvalidInputError:
+        return None
+
+
+def base_of(bundles: Bundles, memory: Memory) -> PolicyText | None:
+    """What a publication is compared with: the bundle that runs decided by last, or before any the one remembered then.
+
+    Where the bundle is lost, the copy in the ledger stands in for the comparison, if it is the very same.
+
+    Raises:
+        InvalidInputError: it was altered.
+        ProviderError: it can be read neither where it is published nor in the ledger.
+    """
+    before, first = memory.policies.published.in_force(), memory.policies.published.get(1)
+    digest = before.digest if before is not None else first.base if first is not None else ""
+    if not digest:
+        return None
+    try:
+        return bundles.fetch(digest)
+    except (InvalidInputError, ProviderError):
+        good = memory.policies.last_good(published=True)
+        if good is None or bundle_digest(bundle_bytes(good.files)) != digest:
+            raise
+        return PolicyText(good.files, digest, good.origin)
+
+
+def waiting(bundles: Bundles, memory: Memory, last: Publication, now: datetime) -> tuple[Waits | None, Policy | None]:
+    """What the last publication waits for, and the policy that it is compared with; None once it is in force.
+
+    Raises:
+        InvalidInputError: a bundle was altered.
+        ProviderError: a bundle could not be read.
+    """
+    before = base_of(bundles, memory) if last.in_force_at is None else None
+    old = valid(before)
+    if old is None:
+        return None, None
+    first = memory.policies.published.in_force() is None
+    return waits_for(last, old, compiled(bundles.fetch(last.digest)), now, first=first), old
+
+
+def waits_for(
+    publication: Publication, old: Policy, new: Policy, now: datetime, *, first: bool = False
+) -> Waits | None:
+    """What a publication still waits for at `now`, or None. Only approvers whom `old` names count.
+
+    Who may approve is no loosening in the `first` one, before anything published was in force, where nobody was named.
+    """
+    unnamed = first and len(set(old.answers.approvers)) < APPROVALS_NEEDED
+    known = replace(old, answers=new.answers) if unnamed else old
+    loosened = loosenings(known, new, publication.at)
+    until = publication.effective_at
+    if not loosened:
+        return None if until is None or now >= until else Waits(publication, (), until, 0)
+    if until is not None and until - publication.at < LOOSENING_WAITS:
+        until = None
+    agreed = {each.by for each in publication.agreed} & set(old.answers.approvers)
+    missing = max(0, APPROVALS_NEEDED - len(agreed))
+    if until is not None and now >= until and not missing:
+        return None
+    return Waits(publication, loosened, until, missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +254,6 @@ class PolicyInForce:
     waits: Waits | None = None
 
 
-Load = Callable[[PolicyText], Policy]
 """From files to a policy, or `InvalidInputError`."""
 
 
@@ -131,7 +352,7 @@ def tell_of_waiting_policy(memory: Memory, found: PolicyInForce, language: str, 
     """Each publication that may not decide yet once, to the default channel and to those whose word it needs."""
     if found.waits is None:
         return
-    from costguard.engine.policy.asking import asking_notices
+    from costguard.engine.policy.publishing import asking_notices
 
     for notice in asking_notices(found.waits, found.policy, Language(language), now):
         memory.outbox.enqueue(notice)

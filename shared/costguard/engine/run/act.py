@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import groupby
 
-from costguard.cases import Case, claimed, confirming, refused, sent_back, unclaimed
+from costguard.cases import Case, CaseStatus, claimed, confirming, refused, sent_back, unclaimed
 from costguard.domain.actions import CAPPED, Action, ActionResult, Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -29,17 +30,97 @@ from costguard.domain.errors import (
 )
 from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
+from costguard.domain.refs import Shard, Subject
 from costguard.domain.remediations import GRANTED_BY
-from costguard.engine.ledger.caps import Claim
+from costguard.engine.ledger.caps import Claim, Reservation
 from costguard.engine.ledger.memory import Memory, note
-from costguard.engine.run.action_handler import ActionHandler, PrecheckResult
-from costguard.engine.run.run_context import RunContext
+from costguard.engine.run.run_context import ActionHandler, PrecheckResult, RunContext
+from costguard.engine.savings import keep_ledger
 from costguard.guards.rules.cloud_protection import Bars
-from costguard.planning import Plan, PlanIndex, RuleLimit, cap_of
+from costguard.planning import Plan, PlanIndex, RuleLimit, Transition, cap_of
 from costguard.planning.last_look import not_its_step
 from costguard.policy.model.terms import rule_from_terms
+from costguard.ports import Workers
 
 _LOG = logging.getLogger(__name__)
+
+
+def moved(memory: Memory, workers: Workers, steps: Iterable[Transition], run_id: str, now: datetime) -> dict[str, Case]:
+    """The cases as they were written, by id; those that another run moved first are left out."""
+    by_shard: dict[Shard, list[Transition]] = {}
+    for step in steps:
+        by_shard.setdefault(step.after.subject.shard, []).append(step)
+    written: dict[str, Case] = {}
+    for _, cases in workers.each([partial(_moved, memory, own, run_id, now) for own in by_shard.values()]):
+        written.update(cases)
+    return written
+
+
+def _moved(memory: Memory, steps: Sequence[Transition], run_id: str, now: datetime) -> dict[str, Case]:
+    written: dict[str, Case] = {}
+    for step in steps:
+        case_id = step.after.case_id
+        try:
+            written[case_id] = memory.cases.commit(step.before, step.after, run_id=run_id, now=now)
+        except VersionConflictError:
+            _LOG.info("another run moved this case first", extra={"case": case_id})
+    return written
+
+
+_FULL = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_SHARE, ReasonCode.CAP_MONEY})
+
+
+def settle_observed(memory: Memory, plan: Plan, billed_while_stopped: Collection[Subject] = ()) -> None:
+    """Write down what was seen to have happened; safe to repeat.
+
+    A stop just seen complete starts a saving, which is nothing for a subject in `billed_while_stopped`;
+    a machine that runs again, is gone or was replaced ends it.
+    """
+    for step in plan.transitions:
+        if _seen_done(step):
+            for intent in memory.intents.unsettled(step.after.case_id):
+                memory.intents.settle(
+                    intent.action, Outcome.TOOK_EFFECT, plan.planned_at, None, "seen complete", plan.run_id
+                )
+    keep_ledger(memory, plan, billed_while_stopped)
+
+
+def release_unsent(memory: Memory, plan: Plan) -> None:
+    """Give back what a process reserved that died before its intent, for the rules that a cap keeps from acting."""
+    full = (held.action for held in plan.held if held.reason.code in _FULL)
+    for cap in sorted({cap_of(action.rule, action.verb) for action in full}):
+        give_back_unsent(memory, plan.guard, cap, plan.planned_at)
+
+
+def give_back_unsent(memory: Memory, guard: str, cap: str, now: datetime) -> None:
+    """Give back this cap's reservations for which no intent can be written any more; safe beside whoever reserves.
+
+    The case is read before the intents: one that is past its claim gets no intent of it any more. An unknown outcome
+    has an intent, and goes on counting.
+    """
+    reserved = memory.caps.reservations(guard, cap, now)
+    unsent = [one for one in reserved if _is_unsent(memory, one)]
+    if unsent:
+        memory.caps.release_unsent(guard, cap, unsent)
+        _LOG.info("reservations without an intent were given back", extra={"cap": cap, "count": len(unsent)})
+
+
+def _is_unsent(memory: Memory, reserved: Reservation) -> bool:
+    claim = reserved.claim
+    case = memory.cases.get(claim.key) if claim is not None else None
+    if claim is None or case is None or case.version <= claim.version:
+        return False
+    sent = {intent.action.decision_id for intent in memory.intents.for_case(claim.case_id)}
+    return reserved.decision_id not in sent
+
+
+def _seen_done(step: Transition) -> bool:
+    if step.after.status is CaseStatus.CLOSED:
+        return step.after.reason.code in {ReasonCode.TERMINATED, ReasonCode.MENDED}
+    before = len(step.before.climbed) if step.before is not None else 0
+    return any(rung.verb is not Verb.WARN for rung in step.after.climbed[before:])
+
+
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again
 _PASSING = (ThrottledError, UnavailableError)  # nobody needs to do anything about one of these
 _SPOKEN = frozenset({ReasonCode.CHANGED_SINCE_PLAN})  # somebody spoke at the last moment, and no intent was written

@@ -1,42 +1,94 @@
-"""One run of a guard: scan → plan → act → report. The only place where the phases meet."""
+"""One run of a guard: scan → plan → act → report. The only place where the phases meet.
+
+A wait counts from the delivered notice, seconds to minutes after the run began. With a wait as long as the time between
+two runs, the next run would always be that much too early, and the step come one run later. So with caps: what the run
+before did counts for 24 hours, seconds to minutes longer than a daily run takes to come.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
 
-from costguard.cases import Case
+from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
-from costguard.engine.guards.machines.keep_tags import tag_keeps
+from costguard.engine.guards.machines.handler import tag_keeps
 from costguard.engine.guards.registry import GUARDS, runner_of
-from costguard.engine.ledger.accounts import AccountRepository
+from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
-from costguard.engine.ledger.outbox.notice import OutboxNotice
-from costguard.engine.notify.notifying import tell
-from costguard.engine.run.act import act, pause_reason
-from costguard.engine.run.case_transitions import moved
-from costguard.engine.run.close_reads import examined_closely
-from costguard.engine.run.deployments import barred_accounts
-from costguard.engine.run.launches import launched
-from costguard.engine.run.nearly_due import planned_when_due
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.notify.delivery import tell
+from costguard.engine.run.act import act, moved, pause_reason, release_unsent, settle_observed
+from costguard.engine.run.close_reads import barred_accounts, examined_closely, launched
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Lookback, Progress, Scan, no_progress, scan
-from costguard.engine.run.scan_cursor import ScanCursor, not_reached, reading_until
-from costguard.engine.run.settlement import release_unsent, settle_observed
-from costguard.engine.run.shadows import keep_shadows, shadow_figures, with_shadows
-from costguard.engine.run.snapshots import keep_look
+from costguard.engine.run.scan import (
+    Lookback,
+    Progress,
+    Scan,
+    ScanCursor,
+    no_progress,
+    not_reached,
+    reading_until,
+    scan,
+)
+from costguard.engine.run.snapshots import keep_look, keep_shadows, shadow_figures, with_shadows
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of, verdicts_on
 from costguard.planning.rails import account_key, observing
+from costguard.ports import Clock
 
 _LOG = logging.getLogger(__name__)
+WAITS_UP_TO = timedelta(minutes=5)
+"""What telling people takes, and the jitter of timers; a third of the 15 minutes that function hosts grant."""
+RoomAgain = Callable[[datetime], Iterable[datetime]]
+_CAPPED = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_SHARE, ReasonCode.CAP_MONEY})
+_TOLD_TO = timedelta(minutes=1)  # a reason names its moment by the minute, rounded down
+
+
+def planned_when_due(
+    clock: Clock,
+    plan: Callable[[], Plan],
+    room_again: Callable[[datetime], Iterable[datetime]],
+    deadline: datetime | None,
+) -> Plan:
+    """What `plan` makes; where a step is due within minutes, or a cap has room by then, what it makes after that.
+
+    Nothing is done before its time: the second plan is made like any other, from memory and the clock as they are then.
+    At most half of what is left until the deadline is spent on it. `plan` is called once or twice; `room_again`, asked
+    only where a cap holds something, says when what counts now counts no more.
+    """
+    made, now = plan(), clock.now()
+    longest = WAITS_UP_TO if deadline is None else min(WAITS_UP_TO, (deadline - now) / 2)
+    enforced = [step.after for step in made.transitions if step.after.mode is Mode.ENFORCE]
+    awaited = [due for case in enforced if (due := _due(case)) is not None]
+    if any(case.reason.code in _CAPPED for case in enforced):
+        awaited += room_again(now)
+    near = [at for at in awaited if now < at <= now + longest]
+    if not near:
+        return made
+    until = max(near)
+    _LOG.info("waiting for what is due within minutes", extra={"count": len(near), "until": until.isoformat()})
+    clock.sleep((until - now).total_seconds())
+    return plan()
+
+
+def _due(case: Case) -> datetime | None:
+    """When the step that a case waits for is surely due."""
+    due = case.reason.facts.get("due")
+    if case.status is not CaseStatus.OPEN or case.phase is not Phase.WAITING:
+        return None
+    if case.reason.code is not ReasonCode.WAITING or not isinstance(due, str):
+        return None
+    return datetime.fromisoformat(due) + _TOLD_TO
+
+
 _MOST_GAPS_LOGGED = 20  # the report has them all
 NOTICE_WAIT = timedelta(seconds=30)  # longest total wait for Slack's Retry-After where no deadline is known
 LONGEST_WAIT = timedelta(minutes=5)  # the same of a function: 3,000 machines told of, at ten a message and second

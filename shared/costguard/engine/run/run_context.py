@@ -1,15 +1,26 @@
-"""Everything outside the engine that one run touches, in one value."""
+"""Everything outside the engine that one run touches, in one value; and what acts for a guard, by its last look."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol
 
-from costguard.domain.reasons import Reason
-from costguard.domain.refs import Deployment
+from costguard.cases import Case, decision_id
+from costguard.cases.advance import plain_time
+from costguard.domain.actions import Action, Receipt, Verb
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import Deployment, ResourceRef
+from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.scan import CloudReaders
-from costguard.engine.run.workers import ThreadWorkers
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.run.scan import CloudReaders, ThreadWorkers
+from costguard.guards.rules.common import Mode, RemediationRule, Rung
+from costguard.planning import RuleLimit
+from costguard.planning.last_look import CaseStanding, asked_for, not_its_turn
+from costguard.planning.rails import account_key, observing
+from costguard.planning.remediation import remediation_limit
 from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
@@ -25,6 +36,7 @@ from costguard.ports import (
     Notifier,
     SpendSource,
     Target,
+    VersionCheck,
     Workers,
 )
 
@@ -68,3 +80,109 @@ class RunContext:
     trails: Mapping[str, CloudAuditLog] = field(default_factory=dict)
     deployment: Deployment | None = None
     keep_taggers: Mapping[str, Callable[[], KeepTagger]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PrecheckResult:
+    """Nothing stands in the way: what must not change until the intent is written, and how the subject is now.
+
+    `resources` are what may be called about: what was looked at, and nothing beside it; `copies` the volumes that one
+    call may copy as a set, all of them or none. `before` is kept with the intent: what an undo puts back.
+    """
+
+    unchanged: tuple[VersionCheck, ...]
+    resources: frozenset[ResourceRef]
+    before: Mapping[str, str] = field(default_factory=dict)
+    copies: tuple[ResourceRef, ...] = ()
+
+    def clears(self, action: Action) -> bool:
+        """Whether the action is about just what was looked at."""
+        return action.resource in self.resources and action.copies == self.copies
+
+
+class ActionHandler(Protocol):
+    """What acts on one kind of subject; `act` brings claims, caps, intents and outcomes to it."""
+
+    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
+        """Why not, after reading the subject again just before the call."""
+
+    def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
+        """The caps of the action's rule as `policy` has it; None where it has no such rule, or says something else.
+
+        `seen` is how many subjects the rule applies to.
+        """
+
+    def call(self, action: Action) -> Receipt:
+        """The one call; errors as `ActionExecutor.execute`."""
+
+
+def people_heard(memory: Memory, case: Case, now: datetime) -> Reason | tuple[VersionCheck, ...]:
+    """What people said that speaks against it; else the records of their word, which must stay as they are.
+
+    It is read before everything else: whatever they say from then on fails the intent.
+    """
+    snooze, unsnoozed = memory.snoozes.of(str(case.subject), now)
+    if snooze is not None:
+        return Reason(ReasonCode.SNOOZED, {"until": snooze.until.isoformat(timespec="minutes")})
+    switch, unturned = memory.switch.seen()
+    if switch.paused:
+        return Reason(ReasonCode.KILL_SWITCH, {"by": switch.by, "cause": switch.reason})
+    passed, owned = memory.disowned.of(str(case.subject))
+    if case.owner in passed:
+        return Reason(ReasonCode.OWNER_CHANGED, {"before": case.owner})
+    return (unsnoozed, unturned, owned)
+
+
+def limit_of(rules: Sequence[RemediationRule], action: Action, seen: int) -> RuleLimit | None:
+    """The caps of the action's rule among these; None where none of them says what it was decided by."""
+    rule = next((rule for rule in rules if (rule.name, rule.digest) == (action.rule, action.rule_digest)), None)
+    return None if rule is None else replace(remediation_limit(rule), seen=seen)
+
+
+def out_of_turn(
+    memory: Memory, case: Case, verb: Verb, mode: Mode, rungs: tuple[Rung, ...], policy: Policy, now: datetime
+) -> Reason | None:
+    """Why the step may not be taken now, by the policy and the ledger of this moment: mode, rung, notice and grace.
+
+    `mode` and `rungs` are those of the rule of `policy` that applies to the subject.
+    """
+    account = account_key(case.subject)
+    since = AccountRepository(memory.store).known_since(account)
+    standing = CaseStanding(
+        now=now,
+        mode=mode,
+        rungs=rungs,
+        told_at=_told_at(memory, case),
+        grace_end=policy.calendar.after if policy.calendar is not None else plain_time,
+        observing=observing(
+            (account,), {} if since is None else {account: since}, policy.observe_new_accounts_for, now
+        ),
+    )
+    bar = not_its_turn(case, verb, standing)
+    if bar is None or bar.code is not ReasonCode.WAITING:
+        return bar
+    return not_its_turn(case, verb, replace(standing, hastened=asked_for(case, memory.haste.granted(now))))
+
+
+def _told_at(memory: Memory, case: Case) -> datetime | None:
+    """When the notice that the case rests on was delivered, as the outbox has it."""
+    warned = next((rung for rung in reversed(case.climbed) if rung.verb is Verb.WARN), None)
+    if warned is None:
+        return None
+    found = [memory.outbox.get(warned.notice)] if warned.notice else _candidates(memory, case)
+    proven = (
+        notice.delivered_at
+        for notice in found
+        if notice is not None and notice.proven and notice.case_key == case.key and notice.decision_id
+    )
+    return next((at for at in proven if at is not None and (warned.notice or at == warned.at)), None)
+
+
+def _candidates(memory: Memory, case: Case) -> list[OutboxNotice | None]:
+    """Of a case that an earlier Costguard wrote the notices that it may rest on."""
+    earlier = (
+        decision_id(replace(case, rung=rung, attempt=attempt))
+        for rung in range(case.rung)
+        for attempt in range(1, case.attempt + 1)
+    )
+    return [memory.outbox.said_of(case.case_id), *memory.outbox.get_many(earlier).values()]

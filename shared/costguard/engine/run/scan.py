@@ -1,12 +1,14 @@
-"""Scan: read every shard in parallel, examine each as soon as it is read. Changes nothing."""
+"""Scan: read every shard in parallel, first what the run before did not reach, and examine each. Changes nothing."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -17,17 +19,113 @@ from costguard.domain.errors import (
     ProviderError,
     ThrottledError,
     TruncatedReadError,
+    VersionConflictError,
 )
 from costguard.domain.findings import ShardFacts
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceState
 from costguard.domain.signals import reads_back
-from costguard.engine.run.scan_cursor import in_turn
-from costguard.engine.run.workers import ThreadWorkers, both
+from costguard.engine.ledger.codec import record_of, value_of
 from costguard.guards.idle.judge import examine
 from costguard.guards.rules.idle import IdleBounds, IdleRule
-from costguard.ports import Clock, Discovery, InventorySource, PriceSource, SignalReport, SignalSource, Target, Workers
+from costguard.ports import (
+    Clock,
+    Discovery,
+    InventorySource,
+    PriceSource,
+    RecordStore,
+    SignalReport,
+    SignalSource,
+    Target,
+    Workers,
+)
+
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
+_Result = TypeVar("_Result")
+
+
+class ThreadWorkers:
+    """At most `threads` tasks at once; each holds a few connections and at most one page of answers."""
+
+    def __init__(self, threads: int = 8) -> None:
+        self._threads = threads
+
+    def each(self, tasks: Sequence[Callable[[], _Result]]) -> Iterator[tuple[int, _Result]]:
+        """Begin every task; yield the place and the result of each as it ends."""
+        if len(tasks) == 1:
+            yield 0, tasks[0]()  # nothing to do beside it
+        if len(tasks) <= 1:
+            return
+        with ThreadPoolExecutor(min(self._threads, len(tasks)), thread_name_prefix="read") as pool:
+            places = {pool.submit(task): place for place, task in enumerate(tasks)}
+            for future in as_completed(places):
+                yield places[future], future.result()
+
+
+def both(workers: Workers, first: Callable[[], _First], second: Callable[[], _Second]) -> tuple[_First, _Second]:
+    """The results of two reads that need not wait for each other."""
+    one: list[_First] = []
+    other: list[_Second] = []
+    for _ in workers.each((lambda: one.append(first()), lambda: other.append(second()))):
+        pass
+    return one[0], other[0]
+
+
+_KIND = "turn"  # key: guard
+_READING = 0.75  # of the time left: what is read must still be judged, acted on and told
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    begin_at: str = ""
+
+
+class ScanCursor:
+    """One record for each guard: the shard that the next run begins with, empty where the last reached them all."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+
+    def first(self, guard: str) -> str:
+        """The text of the shard to begin with."""
+        record = self._store.get(_KIND, guard)
+        return value_of(_Turn, record).begin_at if record is not None else ""
+
+    def keep(self, guard: str, begin_at: str) -> None:
+        """Remember it; of two runs at once either may say."""
+        record = self._store.get(_KIND, guard)
+        if (value_of(_Turn, record).begin_at if record is not None else "") == begin_at:
+            return
+        try:
+            self._store.put(record_of(_KIND, guard, _Turn(begin_at)), record.version if record is not None else 0)
+        except VersionConflictError:
+            return
+
+
+def in_turn(shards: Sequence[Shard], begin_at: str) -> tuple[Shard, ...]:
+    """All of them in one fixed order, beginning with the first that is not before `begin_at`."""
+    around = sorted(shards, key=str)
+    later = [shard for shard in around if str(shard) >= begin_at]
+    return (*later, *around[: len(around) - len(later)])
+
+
+def not_reached(facts: Sequence[ShardFacts], begin_at: str) -> str:
+    """The first shard in turn for which no time was left; empty where there was time for all."""
+    return cut_at((gap for fact in facts for gap in fact.gaps), begin_at)
+
+
+def cut_at(gaps: Iterable[Gap], begin_at: str) -> str:
+    """The same of the gaps of a look."""
+    cut = {gap.shard for gap in gaps if gap.kind is GapKind.DEADLINE}
+    return str(in_turn(tuple(cut), begin_at)[0]) if cut else ""
+
+
+def reading_until(now: datetime, deadline: datetime | None) -> datetime | None:
+    """When to stop reading, so that a run that cannot read everything still acts on what it has read."""
+    return None if deadline is None else now + max(deadline - now, timedelta(0)) * _READING
+
 
 _LOG = logging.getLogger(__name__)
 _NARROW = "take the region out of the policy's regions"

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from costguard.adapters.notifiers.common import visible
+from costguard.adapters.notifiers.router import visible
 from costguard.domain.answers import AnswerKind
 from costguard.ports import Choice, Message, MessagePart
 
 if TYPE_CHECKING:
-    from costguard.adapters.notifiers.links import Link
+    from costguard.adapters.notifiers.plain import Link
 
 _MOST, _MOST_OF_PART = 100, 30  # fields, lines and parts; more than any robot can show
 _LONGEST_TEXT = 40_000

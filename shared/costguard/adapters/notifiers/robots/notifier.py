@@ -13,17 +13,17 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
-from costguard.adapters.notifiers.common import visible
 from costguard.adapters.notifiers.outward import OutwardAddress, Resolve, Response, judged, place_of, post, resolved
 from costguard.adapters.notifiers.plain import must_hold
 from costguard.adapters.notifiers.robots.layout import Laid, Sheet, laid_out, room_for
+from costguard.adapters.notifiers.router import visible
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.ports import Delivery, Message
 
 if TYPE_CHECKING:
     import ssl
 
-    from costguard.adapters.notifiers.links import Link
+    from costguard.adapters.notifiers.plain import Link
 
 SETTING = "COSTGUARD_ROBOTS"
 _NAME = re.compile(r"(?P<kind>feishu|dingtalk|wecom):[a-z0-9][a-z0-9-]{0,39}")

@@ -10,11 +10,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from costguard.adapters.notifiers.common import retry_after
 from costguard.adapters.notifiers.plain import must_hold
+from costguard.adapters.notifiers.router import retry_after
 from costguard.adapters.notifiers.slack import posting as slack_posting
 from costguard.adapters.notifiers.slack.blocks import fallback, message_blocks, parts_that_fit
-from costguard.adapters.notifiers.slack.errors import REJECTED, refusal
+from costguard.adapters.notifiers.slack.posting import REJECTED, refusal
 from costguard.domain.errors import InvalidInputError, NoticeError, RejectedNoticeError
 from costguard.ports import Delivery, Message
 

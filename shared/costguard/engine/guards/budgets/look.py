@@ -11,12 +11,10 @@ from costguard.domain.findings import Verdict
 from costguard.domain.money import SpendScope
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
-from costguard.engine.guards.budgets.before import OpenPeriod, open_before
-from costguard.engine.guards.budgets.bills import Bills, payers, read_bills
+from costguard.engine.guards.budgets.bills import Bills, OpenPeriod, open_before, payers, read_bills
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Progress, Scan, no_progress, scan
-from costguard.engine.run.scan_cursor import ScanCursor, not_reached, reading_until
-from costguard.engine.savings.bills import keep_bill
+from costguard.engine.run.scan import Progress, Scan, ScanCursor, no_progress, not_reached, reading_until, scan
+from costguard.engine.savings import keep_bill
 from costguard.estimates.burn import Metered, MeteredFleet, in_scope, known
 from costguard.estimates.commitments import terms_in
 from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on

@@ -1,4 +1,4 @@
-"""Telling people of thresholds: each once to each address, through the outbox."""
+"""Telling people of thresholds, each once to each address; and what the ledger then knows of each budget."""
 
 from __future__ import annotations
 
@@ -6,20 +6,34 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 
 from costguard.cases.resolve import TELL_AGAIN
 from costguard.domain.money import Money
+from costguard.domain.refs import ResourceRef
 from costguard.engine.guards.budgets.look import BudgetLook
-from costguard.engine.ledger.money.budget_periods import BudgetPeriodRepository
-from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
-from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.ledger.budgets import BudgetPeriodRepository
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.ledger.notices import NoticeState, OutboxNotice
+from costguard.engine.ledger.outbox import OutboxRepository
+from costguard.engine.ledger.runs import LookRepository
 from costguard.engine.run.run_context import RunContext
-from costguard.guards.budget.alerts import Crossing, crossings, fallen_back, scope_id, stands_for, untold
-from costguard.guards.budget.judge import BudgetStatus
+from costguard.guards.budget.alerts import (
+    Crossing,
+    crossings,
+    fallen_back,
+    once_more,
+    scope_id,
+    stands_for,
+    thresholds,
+    untold,
+)
+from costguard.guards.budget.judge import NAME, BudgetStatus
 from costguard.report.budget.notices import AlertFacts, alert_notice
+from costguard.report.budget.views import AlertTold, BudgetReport
+from costguard.report.facts import BudgetSnapshot
 from costguard.report.words.sentences import Language
 
 _LOG = logging.getLogger(__name__)
@@ -175,3 +189,80 @@ def _share_in(title: str) -> Decimal:
     """The last percentage of a title: the first may be part of a budget's name."""
     found = _PERCENT.findall(title)
     return Decimal(found[-1]) / 100 if found else Decimal("Infinity")
+
+
+def budget_reports(world: RunContext, looked: BudgetLook, only: str = "") -> tuple[BudgetReport, ...]:
+    """Every budget as people are shown it, or the one named; reads the ledger and writes nothing."""
+    names = {fact.instance.ref: fact.instance.name for shard in looked.seen.facts for fact in shard.instances}
+    cases = world.memory.cases.active(NAME)
+    return tuple(
+        BudgetReport(
+            status,
+            looked.now,
+            told=tuple(_told(world, status, looked)),
+            under_way=tuple(
+                case.subject
+                for case in cases
+                if case.rule.partition("@")[0] == status.rule.name and isinstance(case.subject, ResourceRef)
+            ),
+            names=names,
+        )
+        for status in looked.statuses
+        if not only or status.rule.name == only
+    )
+
+
+def _told(world: RunContext, status: BudgetStatus, looked: BudgetLook) -> Iterator[AlertTold]:
+    """Thresholds of this period in order, and a surge of today; each address by itself."""
+    if status.period is None or status.spent is None:
+        return
+    rule, key = status.rule, status.period.key
+    today = crossings(rule, key, status.rule.amount.times(0), None, looked.now)
+    addresses = addresses_of(world, status)
+    told = AlertBook(world.memory.outbox, rule.name, addresses, looked.now)
+    for crossing in (*thresholds(rule, key), *today):
+        for address in addresses:
+            again = world.memory.outbox.get(f"{once_more(crossing).alert_id}/{address}")
+            first = world.memory.outbox.get(f"{crossing.alert_id}/{address}") or told.told_before(crossing, address)
+            for notice in (one for one in (first, again) if one is not None):
+                yield AlertTold(crossing.kind, crossing.at, notice.title, address, notice.delivered_at)
+
+
+def keep_budgets(memory: Memory, looked: BudgetLook) -> None:
+    """Remember where every budget stands.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    LookRepository(memory.store).keep_budgets(budget_sights(looked))
+
+
+def budget_sights(looked: BudgetLook) -> Iterator[BudgetSnapshot]:
+    """Where each budget stands that has a period now."""
+    for status in looked.statuses:
+        if status.period is None or status.spent is None:
+            continue
+        days = status.period.days
+        ahead = status.forecast
+        yield BudgetSnapshot(
+            name=status.rule.name,
+            at=looked.now,
+            period=status.period.key,
+            first=days[0].day,
+            last=days[-1].day,
+            amount=status.rule.amount,
+            spent=status.spent.total,
+            days=tuple(_days(status)),
+            billed=status.spent.billed,
+            burn_per_hour=status.burn_per_hour,
+            best=None if ahead is None else ahead.low,
+            expected=None if ahead is None else ahead.expected,
+            worst=None if ahead is None else ahead.high,
+            unread=status.unread,
+            doubts=status.doubts,
+        )
+
+
+def _days(status: BudgetStatus) -> Iterator[tuple[date, Decimal]]:
+    first = status.period.days[0].day if status.period is not None else date.max
+    yield from ((one.day, one.spent.amount) for one in status.history if one.day >= first)

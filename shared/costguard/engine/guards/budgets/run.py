@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from costguard.domain.findings import Finding
-from costguard.engine.guards.budgets.before import close_periods, see_periods
+from costguard.engine.guards.budgets.bills import close_periods, see_periods
 from costguard.engine.guards.budgets.freeze import FreezeResult, freeze
 from costguard.engine.guards.budgets.look import BudgetLook, look
-from costguard.engine.guards.budgets.notifying import tell
-from costguard.engine.guards.budgets.snapshots import keep_budgets
+from costguard.engine.guards.budgets.notifying import keep_budgets, tell
 from costguard.engine.run.run import RunReport, carry_out, log_gaps, plan_from, summary
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, Scan, no_progress

@@ -1,27 +1,37 @@
-"""The hand that acts on instances, and its last look: people's word, the resource, its use and the rule, read anew."""
+"""The hand that acts on instances, with its last look; and Keeps written on machines as a tag.
+
+A run writes each once, after it acted; the ledger's Keep holds whatever becomes of that. A Keep that was ended is
+written as one that ends now: no tag is ever removed. What somebody else wrote is left as it is while it holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import datetime
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
 
 from costguard.cases import Case, copied_at_once, ladder, same_run, uncopied
 from costguard.domain.actions import Action, Receipt, Verb
-from costguard.domain.errors import ProviderError
+from costguard.domain.errors import AccessDeniedError, CostguardError, ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Inventory
 from costguard.domain.signals import reads_back
+from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.action_handler import PrecheckResult, out_of_turn, people_heard
+from costguard.engine.ledger.snoozes import KeepTag
+from costguard.engine.run.act import pause_reason
+from costguard.engine.run.run_context import PrecheckResult, RunContext, out_of_turn, people_heard
 from costguard.engine.run.scan import CloudReaders
 from costguard.guards.idle.judge import examine, gentlest_rule, judge_instance
+from costguard.guards.rules.common import KEEP_TAG, Mode, Protection
 from costguard.guards.rules.idle import IdleRule
-from costguard.planning import RuleLimit, exemption, world_rail
-from costguard.planning.rails import rule_limit, unread_protections
+from costguard.planning import Plan, RuleLimit, exemption, world_rail
+from costguard.planning.rails import account_key, observing, rule_limit, unread_protections
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.protection import protected_by_tag
 from costguard.ports import ActionExecutor
 
 
@@ -147,3 +157,122 @@ def _railed(
     if others is not None:
         return others
     return None if memory.approvals.use(action.decision_id, now) else reason
+
+
+_LOG = logging.getLogger(__name__)
+MOST = 50  # of one run; later runs write the rest
+AGAIN_AFTER = timedelta(days=1)  # what was refused is not asked for every hour
+_UNANSWERED = "not answered yet"
+_NO_TAGS = Protection(tag_names=(), expiry_tag_names=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A Keep to be written; `last` is what was written before, `ended` that nobody keeps the machine any more."""
+
+    ref: ResourceRef
+    until: datetime
+    last: KeepTag | None
+    ended: bool
+
+
+def tag_keeps(world: RunContext, plan: Plan, deadline: datetime | None = None) -> int:
+    """Write what is due on machines in shards that this run has read to their end; how many could not be, by now.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    if not world.keep_taggers:
+        return 0
+    if world.memory.store.durable and world.policy_problem is None:
+        _write(world, plan, deadline)
+    return sum(bool(tag.problem) for tag in world.memory.keep_tags.all().values())
+
+
+def _write(world: RunContext, plan: Plan, deadline: datetime | None) -> None:
+    now = world.clock.now()
+    due = [one for one in _due(world, now) if one.ref.shard in plan.looked and one.ref.cloud in world.keep_taggers]
+    if not due:
+        return
+    try:
+        policy = world.policy_now()
+    except CostguardError:
+        return
+    denied: set[str] = set()
+    for one in due[:MOST] if policy.keep_as_tag else ():
+        late = deadline is not None and world.clock.now() >= deadline
+        if late or pause_reason(world.memory, host_paused=world.host_paused) is not None:
+            return
+        if account_key(one.ref) not in denied and not _written(world, policy, plan.run_id, one):
+            denied.add(account_key(one.ref))
+
+
+def text_of(until: datetime) -> str:
+    """As it is written: EC2, ECS and Tencent's tags all take letters, digits, `-` and `:`.
+
+    EC2 User Guide, "Tag restrictions"; ECS API TagResources (a value may not begin with `aliyun` or `acs:`, nor hold
+    `http://`); Tencent Cloud, "Tag overview" (`+ - = . _ : / @`), keys to 127 characters on each.
+    """
+    return f"{until.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _due(world: RunContext, now: datetime) -> Iterator[_Due]:
+    keeps, written = world.memory.snoozes.active(now), world.memory.keep_tags.all()
+    for text in sorted({*keeps, *written}):
+        keep, last = keeps.get(text), written.get(text)
+        ref = ResourceRef.parse(text)
+        if ref.kind != "instance":
+            continue
+        if last is not None and last.problem and now - last.at < AGAIN_AFTER:
+            continue
+        if keep is not None and (last is None or last.problem or last.until != keep.until):
+            yield _Due(ref, keep.until, last, ended=False)
+        if keep is None and last is not None and (last.problem or last.until > now):
+            yield _Due(ref, now, last, ended=True)
+
+
+def _written(world: RunContext, policy: Policy, run_id: str, due: _Due) -> bool:
+    """Look again, write the intent, then the tag, once; False where the role may not."""
+    memory, now = world.memory, world.clock.now()
+    keep, unchanged = memory.snoozes.of(str(due.ref), now)
+    if due.ended is not (keep is None) or (keep is not None and keep.until != due.until):
+        return True  # somebody spoke meanwhile; the next run heeds it
+    try:
+        detail = world.readings[due.ref.cloud].inventory.details([due.ref]).get(due.ref)
+    except ProviderError:
+        return True
+    if detail is None or not _may_be_written(world, policy, detail.instance, now):
+        return True
+    was = due.last.was if due.last is not None and due.last.problem else due.last.until if due.last else None
+    ours = {text_of(at) for at in (was, due.last.until if due.last else None) if at is not None}
+    tag = KeepTag(str(due.ref), due.until, now, was, _UNANSWERED)
+    shown = detail.instance.tags.get(KEEP_TAG)
+    if shown == text_of(due.until) or (due.ended and shown not in ours):
+        memory.keep_tags.settle(tag, run_id, now)  # as it should be; or what ended is not there
+        return True
+    if shown is not None and shown not in ours and protected_by_tag({KEEP_TAG: shown}, _NO_TAGS, now) is not None:
+        return True  # somebody else's, and it holds
+    if not memory.keep_tags.note(tag, run_id, [unchanged]):
+        return True
+    problem, may = "", True
+    try:
+        world.keep_taggers[due.ref.cloud]().write(due.ref, text_of(due.until))
+    except ProviderError as err:
+        problem, may = str(err), not isinstance(err, AccessDeniedError)
+        _LOG.warning("a keep was not written as a tag", extra={"resource": str(due.ref), "detail": problem})
+    memory.keep_tags.settle(tag, run_id, world.clock.now(), problem)
+    return may
+
+
+def _may_be_written(world: RunContext, policy: Policy, instance: Instance, now: datetime) -> bool:
+    """Only on a machine that a rule may act on here and now: what is spared otherwise is left alone in this too."""
+    spared = exemption(instance, policy, now)
+    rule = gentlest_rule(instance, policy.idle_gpu)
+    if rule is None or rule.mode is not Mode.ENFORCE:
+        return False
+    if spared is not None and spared.code is not ReasonCode.KEPT_BY_TAG:
+        return False
+    account = account_key(instance.ref)
+    since = AccountRepository(world.memory.store).known_since(account)
+    known = {} if since is None else {account: since}
+    return account not in observing((account,), known, policy.observe_new_accounts_for, now)

@@ -23,8 +23,7 @@ from typing import Any
 
 from costguard.domain.errors import VersionConflictError
 from costguard.engine.ledger.audit.people import Apart
-from costguard.engine.ledger.codec import record_of, to_body, value_of
-from costguard.engine.ledger.contention import until_uncontested
+from costguard.engine.ledger.codec import record_of, to_body, until_uncontested, value_of
 from costguard.ports import Put, Record, RecordStore, VersionCheck
 
 ENTRY, HEAD = "audit", "audit_head"

@@ -20,10 +20,16 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.guards.registry import runner_of
 from costguard.engine.run.act import act
-from costguard.engine.run.phases.account_access import entering, ours_first
-from costguard.engine.run.phases.blobs import BlobRef, RunBlobs
-from costguard.engine.run.phases.book import PhaseBook
-from costguard.engine.run.phases.shares import Share, parted, shares_of, target_for, within
+from costguard.engine.run.phases.account_access import (
+    Share,
+    entering,
+    ours_first,
+    parted,
+    shares_of,
+    target_for,
+    within,
+)
+from costguard.engine.run.phases.blobs import BlobRef, PhaseBook, RunBlobs
 from costguard.engine.run.run import RunReport, committed, concluded, log_gaps, plan_from, stop_all
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Scan, gap_of, scan

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from costguard.domain.errors import ProviderError
-from costguard.ports.objects import BucketAddress, bucket_address
+from costguard.ports.records import BucketAddress, bucket_address
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.products import host_of
 from costguard.providers.alibaba.core.session import AlibabaSession

@@ -18,7 +18,7 @@ from costguard.domain.errors import (
     TruncatedReadError,
     UnavailableError,
 )
-from costguard.ports.objects import MOST_BYTES, BucketAddress, bucket_address
+from costguard.ports.records import MOST_BYTES, BucketAddress, bucket_address
 from costguard.providers.aws.core import errors
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.core.transport import Clients, WatchedGate, is_aws, new_session

@@ -34,7 +34,7 @@ from costguard.domain.errors import (
     UnavailableError,
 )
 from costguard.domain.refs import Shard
-from costguard.ports.objects import MOST_BYTES, BucketAddress
+from costguard.ports.records import MOST_BYTES, BucketAddress
 from costguard.providers.kit.core.credentials import Keys, without_secrets
 from costguard.providers.kit.core.fields import Fields, after_sending, as_documented
 from costguard.providers.kit.core.gate import Gate

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from costguard.domain.errors import InvalidInputError, NotFoundError, ProviderError
-from costguard.ports.objects import BucketAddress, bucket_address
+from costguard.ports.records import BucketAddress, bucket_address
 from costguard.providers.kit.core.credentials import Keys
 from costguard.providers.kit.core.fields import Fields, text
 from costguard.providers.kit.core.services import Door, SignedSecrets, SignedStore, Vendor, object_operations

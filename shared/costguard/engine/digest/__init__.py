@@ -1,1 +1,0 @@
-"""Reports and the weekly digest, from what runs left behind."""

@@ -1,1 +1,0 @@
-"""Bills, meters, budget periods, freezes and savings."""

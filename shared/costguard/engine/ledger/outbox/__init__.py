@@ -1,1 +1,0 @@
-"""Notices on their way."""

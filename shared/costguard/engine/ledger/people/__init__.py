@@ -1,1 +1,0 @@
-"""What people said: approvals, snoozes, the switch, and whose a machine is not."""

@@ -1,1 +1,0 @@
-"""What was saved, by the ledger and by bills."""
