@@ -282,7 +282,7 @@ def run_function(
         found = _policy_in_force(settings, memory, clock)
         memory = named(memory, found)
         if runner is None:
-            from costguard.connections.digest import tell_digest
+            from costguard.connections.people import tell_digest
 
             tell_of_policy(memory, found, settings.language, clock.now())
             told = tell_digest(settings, found.policy, memory, run_id, clock)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from tests.builders import NOW, policy
 
 from cloudstand.clock import MovedClock
 from costguard.connections import Connections
+from costguard.connections.clouds import PARTS
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
 from costguard.settings import load_settings
@@ -33,3 +36,12 @@ def test_without_it_alibaba_cloud_is_connected_and_nothing_is_sent() -> None:
     with Connections(load_settings({}), policy(), MovedClock(NOW)) as connections:
         ports = connections.open((Target("alibaba"),))["alibaba"]
         assert list(ports.calls.calls_made()) == []
+
+
+@pytest.mark.parametrize("provider", ["aws", "alibaba", "tencent"])
+def test_every_part_of_the_table_is_there_in_every_provider_that_has_it(provider: str) -> None:
+    """They are imported by name, when somebody opens them."""
+    for field, part in PARTS.items():
+        if provider not in part.lacking:
+            module = import_module(f"costguard.providers.{provider}.{part.module}")
+            assert callable(getattr(module, f"{provider.title()}{part.name}")), field

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Self
 
-from costguard.connections.ports import CloudPorts, Wiring
-from costguard.domain.errors import InvalidInputError
+from costguard.connections.clouds import CloudPorts, Wiring, connect
 from costguard.domain.keys import RotationMeans
-from costguard.domain.refs import CLOUDS, Deployment, provider_of
+from costguard.domain.refs import Deployment
 from costguard.domain.signals import SignalName
 from costguard.engine.ledger.learned import IdentityRepository
 from costguard.engine.run.scan import CloudReaders
@@ -193,25 +192,21 @@ class Connections(ExitStack):
         return way
 
     def _connect(self, cloud: str) -> CloudPorts:
-        connect = _connector(provider_of(cloud))
-        if connect is not None:
-            return connect(
-                Wiring(
-                    cloud=cloud,
-                    settings=self._settings,
-                    policy=self._policy,
-                    now=self._clock.now,
-                    seconds_left=self._seconds_left if self._deadline is not None else None,
-                    signals_named=self.signals_named,
-                    signals_shown=self._signals_shown,
-                    combined=self._with_prometheus,
-                    way_into=self._way_into(cloud),
-                    close_later=self.callback,
-                    mark=self._mark,
-                )
+        return connect(
+            Wiring(
+                cloud=cloud,
+                settings=self._settings,
+                policy=self._policy,
+                now=self._clock.now,
+                seconds_left=self._seconds_left if self._deadline is not None else None,
+                signals_named=self.signals_named,
+                signals_shown=self._signals_shown,
+                combined=self._with_prometheus,
+                way_into=self._way_into(cloud),
+                close_later=self.callback,
+                mark=self._mark,
             )
-        message = f"{cloud!r} is no cloud that can be scanned; expected one of {', '.join(CLOUDS)}"
-        raise InvalidInputError(message)
+        )
 
     @property
     def signals_named(self) -> frozenset[SignalName]:
@@ -239,20 +234,3 @@ class Connections(ExitStack):
 
     def _seconds_left(self) -> float:
         return float("inf") if self._deadline is None else (self._deadline - self._clock.now()).total_seconds()
-
-
-def _connector(provider: str) -> Callable[[Wiring], CloudPorts] | None:
-    """What connects a provider's clouds: its SDK is imported with it, and only then."""
-    if provider == "aws":
-        from costguard.connections.aws import connect as aws
-
-        return aws
-    if provider == "alibaba":
-        from costguard.connections.alibaba import connect as alibaba
-
-        return alibaba
-    if provider == "tencent":
-        from costguard.connections.tencent import connect as tencent
-
-        return tencent
-    return None

@@ -1,4 +1,4 @@
-"""Where whole files are kept: a folder, or a bucket of a cloud, as `COSTGUARD_REPORTS` says."""
+"""Where whole files are kept, as `COSTGUARD_REPORTS` says; and the access keys of clouds as providers take them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from costguard.ports import Clock, ObjectStore
+    from costguard.providers.kit.core.credentials import Keys
     from costguard.settings import Access, Settings
+
+
+def keys_of(access: Access) -> Keys | None:
+    """The key that was set up, as the providers take it; None where the host's own role counts."""
+    from costguard.providers.kit.core.credentials import Keys
+
+    key = access.key
+    return None if key is None else Keys(key.key_id, key.secret.reveal(), key.token.reveal())
+
+
+def plain_keys_of(access: Access) -> tuple[str, str] | None:
+    """The same as AWS's SDK takes it."""
+    return None if access.key is None else (access.key.key_id, access.key.secret.reveal())
 
 
 def open_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
@@ -26,24 +40,13 @@ def open_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
     if scheme == "s3":
         from costguard.providers.aws.core.services import open_s3
 
-        own = settings.aws.key
-        return open_s3(
-            url,
-            endpoint_url=settings.aws.endpoint_url,
-            profile=settings.aws_profile,
-            keys=(own.key_id, own.secret.reveal()) if own else None,
-        )
-    if scheme in {"oss", "cos"}:
-        from costguard.providers.kit.core.credentials import Keys
+        aws = settings.aws
+        return open_s3(url, endpoint_url=aws.endpoint_url, profile=settings.aws_profile, keys=plain_keys_of(aws))
+    if scheme == "oss":
+        from costguard.providers.alibaba.core.services import open_oss
 
-        def keys_of(access: Access) -> Keys | None:
-            key = access.key
-            return None if key is None else Keys(key.key_id, key.secret.reveal(), key.token.reveal())
-
-        if scheme == "oss":
-            from costguard.providers.alibaba.core.services import open_oss
-
-            return open_oss(url, keys_of(settings.alibaba), now=clock.now, endpoint=settings.alibaba.endpoint_url)
+        return open_oss(url, keys_of(settings.alibaba), now=clock.now, endpoint=settings.alibaba.endpoint_url)
+    if scheme == "cos":
         from costguard.providers.tencent.core.services import open_cos
 
         return open_cos(url, keys_of(settings.tencent), now=clock.now, endpoint=settings.tencent.endpoint_url)

@@ -1,11 +1,12 @@
-"""The channels people are told by, connected: all that the settings set up, with the carriers and links they need."""
+"""The channels people are told by, connected with the carriers and links they need; and what a digest is made with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from costguard.connections.objects import keys_of, open_objects, plain_keys_of
 from costguard.domain.refs import provider_of
 from costguard.ports import Notifier
 from costguard.providers.kit.iam.permissions import Purpose
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from costguard.adapters.notifiers.email import MailCarrier
     from costguard.adapters.notifiers.plain import Link
     from costguard.adapters.notifiers.robots.notifier import RobotVendor
+    from costguard.engine.digest import Means
+    from costguard.engine.ledger.memory import Memory
+    from costguard.policy.model.policy import Policy
+    from costguard.ports import Clock
+    from costguard.report.page.page import Drawing
     from costguard.settings import Settings
 
 _MAIL_SECONDS = 30.0  # a notice is worth no longer wait: the outbox tries again
@@ -110,25 +116,22 @@ def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
         from costguard.providers.aws.core.services import SesCarrier
         from costguard.providers.aws.core.session import AwsSession
 
-        own = settings.aws.key
         aws = AwsSession(
             cloud=settings.cloud if provider_of(settings.cloud) == "aws" else "aws",
             profile=settings.aws_profile,
             endpoint_url=settings.aws.endpoint_url,
             home_region=settings.aws_region,
-            keys=(own.key_id, own.secret.reveal()) if own else None,
+            keys=plain_keys_of(settings.aws),
             deadline=lambda: _MAIL_SECONDS,
         )
         return SesCarrier(aws.only_for(Purpose.MAIL))
     if settings.mail_via == "directmail":
         from costguard.providers.alibaba.core.services import DirectMailCarrier
         from costguard.providers.alibaba.core.session import AlibabaSession
-        from costguard.providers.kit.core.credentials import Keys
 
-        key = settings.alibaba.key
         alibaba = AlibabaSession(
             cloud=settings.cloud if provider_of(settings.cloud) == "alibaba" else "alibaba",
-            keys=Keys(key.key_id, key.secret.reveal(), key.token.reveal()) if key else None,
+            keys=keys_of(settings.alibaba),
             endpoint=settings.alibaba.endpoint_url,
             deadline=lambda: _MAIL_SECONDS,
             now=now,
@@ -137,3 +140,49 @@ def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
     from costguard.adapters.notifiers.smtp import SmtpCarrier
 
     return SmtpCarrier.at(settings.smtp_url, settings.smtp_password.reveal())
+
+
+_CHARTS_NEED = frozenset({"matplotlib", "numpy"})
+
+
+def drawing() -> Drawing:
+    """What draws charts here; without the plotting library none, and a page says so."""
+    from costguard.report.page.page import Drawing
+
+    try:
+        from costguard.adapters.charts import svg
+    except ModuleNotFoundError as err:
+        if (err.name or "").partition(".")[0] not in _CHARTS_NEED:
+            raise
+        return Drawing(None, f"{err.name} is not installed: pip install 'gpu-costguard[charts]'")
+    return Drawing(svg)
+
+
+def means_of(settings: Settings, clock: Clock) -> Means:
+    """The means that these settings and this host's packages give.
+
+    Raises:
+        InvalidInputError: COSTGUARD_REPORTS is no place to keep files.
+    """
+    from costguard.engine.digest import Means
+
+    objects, draws = open_objects(settings, clock), drawing()
+    if draws.draw is None:
+        return Means(draws, None, objects)
+    from costguard.adapters.charts import png
+
+    return Means(draws, png, objects)
+
+
+def tell_digest(settings: Settings, policy: Policy, memory: Memory, run_id: str, clock: Clock) -> dict[str, Any]:
+    """One scheduled digest, as a function host asks for it; returns its figures.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    from costguard.engine.digest import digest_summary, run_digest
+    from costguard.report.words.sentences import Language
+
+    notifier, means = notifier_over(settings, clock.now), means_of(settings, clock)
+    language = Language(settings.language)
+    return digest_summary(run_digest(memory, policy, notifier, clock, run_id, means, language))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.connections.keys import keys_of
+from costguard.connections.objects import keys_of, plain_keys_of
 from costguard.domain.errors import InvalidInputError, NotFoundError, ProviderError
 from costguard.domain.refs import provider_of
 from costguard.ports import SecretStore
@@ -69,12 +69,11 @@ def open_secret_store(settings: Settings, reference: SecretReference, region: st
     if provider == "aws":
         from costguard.providers.aws.core.services import AwsSecrets
 
-        own = settings.aws.key
         return AwsSecrets(
             region,
             endpoint_url=settings.aws.endpoint_url,
             profile=settings.aws_profile,
-            keys=(own.key_id, own.secret.reveal()) if own else None,
+            keys=plain_keys_of(settings.aws),
             seconds_left=lambda: _SECONDS,
         )
     if provider == "alibaba":

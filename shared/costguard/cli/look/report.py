@@ -97,7 +97,7 @@ def _taken(here: CliContext, memory: Memory) -> Iterator[Looked]:
 
 
 def _answer(here: CliContext, facts: ReportFacts, html: str) -> CommandResult:
-    from costguard.connections.digest import drawing
+    from costguard.connections.people import drawing
     from costguard.report.page.headline import cards, changes
     from costguard.report.page.page import report_page
     from costguard.report.page.to_json import report_json

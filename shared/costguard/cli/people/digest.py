@@ -47,7 +47,7 @@ def digest(
         ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=sandbox and not dry_run
     ) as here:
         from costguard.bootstrap import notifier_of, read_policy
-        from costguard.connections.digest import means_of
+        from costguard.connections.people import means_of
         from costguard.engine.digest import plan_digest, run_digest
 
         rules, now, language = read_policy(here.settings), here.clock.now(), here.language

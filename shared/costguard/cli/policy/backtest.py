@@ -219,7 +219,7 @@ def _answer(test: BackTest, record: HistoryFiles, language: Language, html: str,
         for one in record.doubts[:_DOUBTS_TOLD]
     ]
     if html:
-        from costguard.connections.digest import drawing
+        from costguard.connections.people import drawing
         from costguard.report.backtest.page import backtest_page
 
         write_file(html, backtest_page(test, language, drawing()))
