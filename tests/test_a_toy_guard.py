@@ -33,40 +33,33 @@ def judge(policy: Policy) -> tuple[Finding, ...]:
 
 RUNNER = '''"""The runner of `toys`: it only tells."""
 
-from costguard.engine.guards.runner import GuardRun, GuardRunner, Planned, figures_of
+from costguard.engine.guards.runner import GuardRunner
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.notify.notices import Words
 from costguard.guards.toys.judge import NAME, judge
+from costguard.planning import Plan
 
 
-def _run(world, run_id, deadline):
-    from costguard.engine.run.run import carry_out
-
-    report = carry_out(world, _plan(world, run_id, None).plan, deadline=deadline)
-    return GuardRun(figures_of(report), report.plan)
+def _see(world, *, deadline, progress, remember, seen=None):
+    return judge(world.policy)
 
 
-def _plan(world, run_id, progress):
-    from costguard.planning import Plan
-
-    found = judge(world.policy)
+def _plan_of(world, run_id, looked, *, deadline, remember):
     head = (NAME, run_id, world.clock.now(), world.policy.digest)
-    return Planned(Plan(*head, found, (), (), (), (), (), instances_seen=len(found)))
+    return Plan(*head, looked, (), (), (), (), (), instances_seen=len(looked))
 
 
 def _messages(world):
-    from costguard.engine.notify.notices import Words
-
     return Words(warning=None, news=_news)
 
 
 def _news(world, index):
-    from costguard.engine.ledger.notices import OutboxNotice
-
     for each in index.plan.findings:
         where, now = world.policy.default_channel, world.clock.now()
         yield OutboxNotice("toy-1", "", "toys/toy/1", where, "Toys lie about", each.name, now, case_id="toy-1")
 
 
-RUNNER = GuardRunner(name=NAME, run=_run, plan=_plan, messages=_messages)
+RUNNER = GuardRunner(name=NAME, see=_see, plan_of=_plan_of, messages=_messages)
 '''
 
 NEW: Mapping[str, str] = {"guards/toys/judge.py": PURE, "engine/guards/toys.py": RUNNER}
@@ -74,8 +67,7 @@ NEW: Mapping[str, str] = {"guards/toys/judge.py": PURE, "engine/guards/toys.py":
 
 CHANGED: Mapping[str, Sequence[tuple[str, str]]] = {
     "engine/guards/registry.py": [
-        ("kms_rotation, network_audit\n", "kms_rotation, network_audit, toys\n"),
-        ("network_audit.RUNNER)", "network_audit.RUNNER, toys.RUNNER)"),
+        ("        NETWORK_AUDIT: f", '        "toys": f"{_HERE}.toys",\n'),
     ],
     "policy/sections.py": [
         (
@@ -182,7 +174,7 @@ def test_a_function_runs_the_toy_guard_as_itself_and_refuses_one_that_is_not_the
     assert done["cases"] == []
     assert "costguard.engine.guards.machines.handler" not in done["loaded"]
     assert done["refused"].startswith("there is no guard 'dolls'; there is idle_gpu, budget, ")
-    assert done["refused"].endswith("toys")
+    assert done["refused"].endswith("kms_rotation, toys, network_audit")
 
 
 def test_the_command_line_plans_and_reports_the_toy_guard_as_itself(workshop: Workshop) -> None:

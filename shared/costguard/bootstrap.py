@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime, timedelta, timezone
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from costguard.domain.errors import InvalidInputError, ProviderError, UnavailableError
@@ -187,11 +187,10 @@ def open_run_context(
     """
     from costguard.connections import Connections
     from costguard.engine.guards.registry import runner_of
-    from costguard.engine.guards.runner import Port
+    from costguard.engine.guards.runner import READS, Port
     from costguard.engine.run.run_context import RunContext
 
-    reads = runner_of(guard).ports
-    changes = reads if may_act else frozenset()
+    ports = runner_of(guard).ports if may_act else runner_of(guard).ports & READS
     clock = clock or own_clock(settings)
     policy = policy or read_policy(settings)
     targets = targets_of(policy, settings)
@@ -201,12 +200,14 @@ def open_run_context(
             connections.callback(memory.store.close)
         deployment = connections.named(memory.identity, may_act=may_act or of_a_run)
         connections.open(targets)
+        opened: dict[str, Any] = {port.value: getattr(connections, port.value) for port in Port if port in ports}
+        if Port.FREEZERS in ports:
+            opened[Port.FREEZERS.value] = partial(connections.freezers, memory.freezes.clouds())
         yield RunContext(
             guard=guard,
             policy=policy,
             targets=targets,
             readings=connections.readings,
-            executors=connections.executors() if Port.EXECUTORS in changes else {},
             memory=memory,
             notifier=notifier_of(settings),
             clock=clock,
@@ -214,16 +215,8 @@ def open_run_context(
             policy_problem=problem,
             host_paused=settings.paused,
             language=settings.language,
-            spends=connections.spends() if Port.SPENDS in reads else {},
-            trails=connections.trails() if Port.TRAILS in reads else {},
             deployment=deployment,
-            keep_taggers=connections.keep_taggers() if Port.KEEP_TAGGERS in changes else {},
-            keys=connections.keys() if Port.KEYS in reads else {},
-            rotators=connections.rotators() if Port.ROTATORS in changes else {},
-            successors=connections.successors() if Port.SUCCESSORS in changes else {},
-            networks=connections.networks() if Port.NETWORKS in reads else {},
-            network_remediators=connections.network_remediators() if Port.NETWORK_REMEDIATORS in changes else {},
-            freezers=connections.freezers(memory.freezes.clouds()) if Port.FREEZERS in changes else {},
+            **{"executors": {}, **{name: connect() for name, connect in opened.items()}},
         )
 
 
@@ -291,14 +284,18 @@ def run_function(
 
                 told["audit_pruned"] = prune(memory.store, timedelta(settings.audit_days), clock.now()).entries
             return {**told, **policy_figures(found)}
+        from costguard.engine.run.run import run_guard
+
         with _under(found, settings, guard, memory, clock, deadline) as world:
             tell_of_policy(memory, found, settings.language, clock.now())
-            done = runner.run(world, run_id, deadline)
+            done = run_guard(world, run_id, deadline=deadline)
             tell_of_overdue_digest(memory, clock.now())
-            blind = runner.blind(done.plan) if done.plan is not None else ""
+            plan = done.report.plan
+            blind = runner.blind(plan) if plan is not None else ""
             if blind:
                 raise UnavailableError(blind)  # the host counts it as an error, and alarms
-            return {**done.figures, **policy_figures(found)}
+            figures = runner.answer(done) if runner.answer is not None else runner.figures(done.report)
+            return {**figures, **policy_figures(found)}
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from costguard.domain.errors import CostguardError, NotFoundError  # noqa: E402
 from costguard.domain.money import Money  # noqa: E402
 from costguard.engine.ledger.memory import Memory  # noqa: E402
 from costguard.engine.run.phases.phases import Phases  # noqa: E402
-from costguard.engine.run.run import RunReport, run, summary  # noqa: E402
+from costguard.engine.run.run import RunReport, run_guard, summary  # noqa: E402
 from costguard.engine.run.run_context import RunContext  # noqa: E402
 from costguard.guards.rules.common import Limits, Mode  # noqa: E402
 from costguard.policy.model.policy import Policy  # noqa: E402
@@ -149,7 +149,7 @@ def in_one(stage: Stage, run_id: str, bill: Bill) -> RunReport:
     stage.time.sleep(COLD_START)
     world = stage.world(TIMEOUT - RESERVE)
     try:
-        return run(world, run_id, deadline=stage.time.now() + timedelta(seconds=TIMEOUT - RESERVE))
+        return run_guard(world, run_id, deadline=stage.time.now() + timedelta(seconds=TIMEOUT - RESERVE)).report
     finally:
         bill.ran("idle_gpu", stage.time.seconds - begun, 0.5)
 

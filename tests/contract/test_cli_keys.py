@@ -24,7 +24,7 @@ from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
 from costguard.cli.sandbox.running import Sandbox
 from costguard.domain.refs import Shard
-from costguard.engine.guards.keys.run import look_at_keys
+from costguard.engine.guards.keys.look import look_at_keys
 from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Target

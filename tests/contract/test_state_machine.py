@@ -34,7 +34,7 @@ from costguard.domain.refs import deployments_in
 from costguard.domain.resources import GapKind
 from costguard.engine.run.phases.blobs import PhaseBook, RunBlobs
 from costguard.engine.run.phases.phases import PLAN, Decided, Left
-from costguard.engine.run.run import run
+from costguard.engine.run.run import run_guard
 from costguard.faas.invocation import Host, parse_invocation
 from costguard.faas.local import context_of
 from costguard.faas.phases import RunPhase, build_phase
@@ -157,7 +157,7 @@ def planned_in_one_process(stage: Set, tmp_path: Path) -> Plan:
     """By the same moment, over a ledger of its own; what may not act is no second deployment."""
     settings = replace(stage.settings, ledger=Secret(f"sqlite:///{tmp_path / 'whole.sqlite3'}"))
     with open_run_context(settings, "idle_gpu", clock=stage.sandbox.clock, may_act=False) as world:
-        plan = run(world, stage.run_id).plan
+        plan = run_guard(world, stage.run_id).report.plan
     assert plan is not None
     return plan
 

@@ -19,8 +19,7 @@ from cloudstand.demo.networks import demo_networks
 from costguard.cli.demo.story import demo_policy
 from costguard.engine.guards.budgets.notifying import keep_budgets
 from costguard.engine.guards.budgets.run import run_budgets
-from costguard.engine.guards.keys.run import run_keys
-from costguard.engine.guards.networks.run import run_networks
+from costguard.engine.run.run import run_guard
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import AnswerTerms
@@ -68,5 +67,5 @@ def _look_at_the_rest(stage: Stage, number: int) -> None:
         )
         keys = dict.fromkeys(stage.clouds, WorldKeys(stage.cloud, stage.clock))
         networks = dict.fromkeys(stage.clouds, WorldNetworks(stage.cloud, stage.clock))
-        run_keys(replace(world, guard="kms_rotation", policy=watching, keys=keys), f"keys-{number}")
-        run_networks(replace(world, guard="network_audit", policy=watching, networks=networks), f"networks-{number}")
+        run_guard(replace(world, guard="kms_rotation", policy=watching, keys=keys), f"keys-{number}")
+        run_guard(replace(world, guard="network_audit", policy=watching, networks=networks), f"networks-{number}")

@@ -31,7 +31,7 @@ from costguard.domain.errors import NoticeError
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.run import RunReport, make_plan, run
+from costguard.engine.run.run import RunReport, plan_guard, run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.planning import Plan
@@ -160,7 +160,7 @@ class Stage:
 
     def run_with(self, world: RunContext) -> RunReport:
         """One run now, with these surroundings."""
-        report = run(world, f"run-{self.clock.now().isoformat()}")
+        report = run_guard(world, f"run-{self.clock.now().isoformat()}").report
         self.reports.append(report)
         return report
 
@@ -173,7 +173,7 @@ class Stage:
             self.day(number)
 
     def plan(self) -> Plan:
-        return make_plan(self.world(), "plan")
+        return plan_guard(self.world(), "plan").plan
 
     def ref(self, name: str = "notebook") -> ResourceRef:
         return to_product(next(spec.ref for spec in self.cloud.fleet if spec.name == name))

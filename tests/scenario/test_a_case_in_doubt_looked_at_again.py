@@ -17,9 +17,9 @@ from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.answers.answers import Rechecked, RecheckResult, in_doubt, recheck
-from costguard.engine.guards.keys.run import plan_keys
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.run.run import plan_guard
 from costguard.guards.rules.common import Selector
 
 LOST = OutcomeUnknownError("the answer was lost", operation="TerminateInstances")
@@ -159,7 +159,7 @@ def test_a_stop_that_may_still_take_effect_is_not_decided(tmp_path: Path) -> Non
 
 
 def looked_at_keys(month: KeyStage) -> Rechecked:
-    plan = plan_keys(month.surroundings(), "recheck")[1]
+    plan = plan_guard(month.surroundings(), "recheck").plan
     (done,) = recheck(month.memory, plan, in_doubt(month.memory, "kms_rotation"), "ops", month.clock.now())
     return done
 

@@ -18,7 +18,7 @@ from tests.world_ports.inventory import WorldExecutor
 from cloudstand.clock import MovedClock
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.money import Money
-from costguard.engine.run.run import WAITS_UP_TO, RunReport, run
+from costguard.engine.run.run import WAITS_UP_TO, RunReport, run_guard
 from costguard.guards.rules.common import Step
 from costguard.ports import Delivery, Message
 
@@ -103,7 +103,7 @@ def test_what_people_say_while_a_run_waits_is_heard(stage: SlowStage) -> None:
 
     stage.clock.advance(DAY - TELLING)
     watched = Interrupted(stage.clock.now())
-    report = run(replace(stage.world(), clock=watched), "second")
+    report = run_guard(replace(stage.world(), clock=watched), "second").report
     assert (stage.verbs(), report.plan is not None) == ([], True)
 
 
@@ -126,7 +126,7 @@ def test_a_run_that_has_too_little_time_left_waits_for_nothing(stage: SlowStage)
     stage.day(0)
     stage.clock.advance(DAY - TELLING)
     now = stage.clock.now()
-    report = run(stage.world(), "short", deadline=now + 2 * TELLING)
+    report = run_guard(stage.world(), "short", deadline=now + 2 * TELLING).report
     assert isinstance(report, RunReport)
     assert stage.verbs() == []
     assert stage.clock.now() < now + 2 * TELLING

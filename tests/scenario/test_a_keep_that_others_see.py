@@ -19,7 +19,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceDetail
 from costguard.engine.answers import answers
-from costguard.engine.run.run import carry_out, make_plan, summary
+from costguard.engine.run.run import carry_out, plan_guard, summary
 from costguard.guards.rules.common import KEEP_TAG, Mode
 from costguard.ports import KeepTagger
 
@@ -81,7 +81,7 @@ def test_a_tag_taken_away_ends_the_keep_with_a_notice(stage: Stage) -> None:
 def test_a_tag_set_between_plan_and_call_is_heeded(stage: Stage) -> None:
     stage.day(0)
     stage.clock.advance(DAY)
-    plan = make_plan(stage.world(), "run-a")
+    plan = plan_guard(stage.world(), "run-a").plan
     assert plan.due
     keep(stage, 5)
     carry_out(stage.world(), plan)

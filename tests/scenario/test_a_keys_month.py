@@ -23,7 +23,7 @@ from costguard.domain.keys import EncryptionKey, RotationMeans
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
-from costguard.engine.guards.keys.run import KeyRun, run_keys
+from costguard.engine.run.run import GuardRun, run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
@@ -93,9 +93,9 @@ class KeyStage(Stage):
             rotators=dict.fromkeys(CLOUDS, lambda: self.rotator),
         )
 
-    def look(self, moment: timedelta) -> KeyRun:
+    def look(self, moment: timedelta) -> GuardRun:
         self.clock.advance(START + moment - self.clock.now())
-        return run_keys(self.surroundings(), f"keys-{self.clock.now().isoformat()}")
+        return run_guard(self.surroundings(), f"keys-{self.clock.now().isoformat()}")
 
     def every_day(self, first: int, last: int) -> None:
         for number in range(first, last + 1):

@@ -25,9 +25,9 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import RemediationKind
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
-from costguard.engine.guards.keys.run import KeyRun, run_keys
 from costguard.engine.ledger.cases import Intent
 from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run import GuardRun, run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
@@ -105,9 +105,9 @@ class SuccessorStage(Stage):
             successors=dict.fromkeys(TWO, lambda: self.successor),
         )
 
-    def look(self, moment: timedelta) -> KeyRun:
+    def look(self, moment: timedelta) -> GuardRun:
         self.clock.advance(START + moment - self.clock.now())
-        return run_keys(self.surroundings(), f"keys-{self.clock.now().isoformat()}")
+        return run_guard(self.surroundings(), f"keys-{self.clock.now().isoformat()}")
 
     def every_day(self, first: int, last: int) -> None:
         for number in range(first, last + 1):

@@ -24,7 +24,7 @@ from costguard.domain.resources import Gap, GapKind, InstanceDetail, Inventory
 from costguard.domain.savings import SavingStanding
 from costguard.engine.answers import answers
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.run.run import carry_out, make_plan, run, summary
+from costguard.engine.run.run import carry_out, plan_guard, run_guard, summary
 from costguard.engine.savings import savings_report
 from costguard.guards.rules.common import Consent, Mode
 from costguard.ports import Discovery, Target
@@ -369,7 +369,7 @@ def test_an_unreadable_region_is_a_gap_and_nothing_is_done_there(stage: Stage) -
 def test_a_run_cut_by_its_deadline_acts_on_nothing_it_did_not_read(stage: Stage) -> None:
     stage.day(0)
     stage.clock.advance(DAY)
-    report = run(stage.world(), "cut", deadline=START + DAY)
+    report = run_guard(stage.world(), "cut", deadline=START + DAY).report
     assert report.plan is not None
     assert report.plan.gaps[0].kind is GapKind.DEADLINE
     assert stage.verbs() == []
@@ -420,7 +420,7 @@ def test_two_runs_with_the_same_plan_call_once(stage: Stage) -> None:
     stage.day(0)
     stage.clock.advance(DAY)
     world = stage.world()
-    first, second = make_plan(world, "run-a"), make_plan(world, "run-b")
+    first, second = plan_guard(world, "run-a").plan, plan_guard(world, "run-b").plan
     assert first.due
     assert second.due
     carry_out(world, first)
@@ -465,7 +465,7 @@ def test_a_cap_used_up_by_another_run_is_seen_when_reserving(stage: Stage) -> No
     """The plan saw room; another run took it first."""
     stage.day(0)
     stage.clock.advance(DAY)
-    plan = make_plan(stage.world(), "run-a")
+    plan = plan_guard(stage.world(), "run-a").plan
     for n in range(10):
         stage.memory.caps.reserve(
             "idle_gpu",
@@ -502,7 +502,7 @@ def test_an_action_whose_intent_exists_is_never_called(stage: Stage) -> None:
     """Whoever wrote the intent may have called: only looking tells."""
     stage.day(0)
     stage.clock.advance(DAY)
-    plan = make_plan(stage.world(), "run-a")
+    plan = plan_guard(stage.world(), "run-a").plan
     assert stage.memory.intents.claim(plan.due[0], "another run", stage.clock.now())
     carry_out(stage.world(), plan)
     assert stage.verbs() == []
@@ -531,7 +531,7 @@ def test_an_owner_who_answers_between_plan_and_call_is_heard(
 ) -> None:
     stage.day(0)
     stage.clock.advance(DAY)
-    plan = make_plan(stage.world(), "run-a")
+    plan = plan_guard(stage.world(), "run-a").plan
     assert plan.due
     owner(stage)
     carry_out(stage.world(), plan)
@@ -581,7 +581,7 @@ def test_a_run_that_overlaps_a_claim_leaves_it_alone(stage: Stage, days: int, ve
 
     def meanwhile(*given: Any) -> bool:
         stage.memory.intents.claim = claim  # type: ignore[method-assign]
-        run(stage.world(), "the other run")
+        run_guard(stage.world(), "the other run")
         return claim(*given)
 
     stage.memory.intents.claim = meanwhile  # type: ignore[method-assign, assignment]

@@ -35,8 +35,9 @@ from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.savings import SavingStanding
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
-from costguard.engine.guards.networks.run import NetworkHandler, NetworkRun, plan_networks, run_networks
+from costguard.engine.guards.networks.run import NetworkHandler
 from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run import GuardRun, plan_guard, run_guard
 from costguard.engine.run.run_context import PrecheckResult, RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.engine.savings import savings_report
@@ -113,9 +114,9 @@ class NetworkStage:
             network_remediators={name: lambda: self.remediator},
         )
 
-    def look(self, moment: timedelta) -> NetworkRun:
+    def look(self, moment: timedelta) -> GuardRun:
         self.clock.advance(BEGIN + moment - self.clock.now())
-        return run_networks(self.surroundings(), f"networks-{self.clock.now().isoformat()}")
+        return run_guard(self.surroundings(), f"networks-{self.clock.now().isoformat()}")
 
     def plan_at(self, moment: timedelta) -> Plan:
         report = self.look(moment).report
@@ -317,7 +318,7 @@ def test_the_last_look_counts_the_ways_again(stage: Any, cloud: str) -> None:
     let_in(week, trainer)
     week.look(timedelta(0))
     week.clock.advance(25 * HOUR)
-    _, plan = plan_networks(week.surroundings(), "tomorrow")
+    plan = plan_guard(week.surroundings(), "tomorrow").plan
     (action,) = plan.due
     case, shown = PlanIndex.of(plan).case_of(action), week.networks
     hand = NetworkHandler(week.surroundings())

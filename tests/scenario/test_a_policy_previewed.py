@@ -25,7 +25,7 @@ from costguard.cli.policy.recording import (
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.answers.answers import snooze
-from costguard.engine.run.run import make_plan
+from costguard.engine.run.run import plan_guard
 from costguard.engine.run.scan import scan
 from costguard.guards.rules.common import Mode, Selector
 from costguard.guards.rules.idle import IdleBounds
@@ -50,7 +50,7 @@ def previewed(stage: Stage, new: Policy, *, days: float = 0.5) -> dict[str, Plan
     """What differs half a day after the first notice, by the name of the machine."""
     stage.clock.advance(DAY * days)
     world = stage.world()
-    before, after = make_plan(world, "old"), make_plan(replace(world, policy=new), "new")
+    before, after = plan_guard(world, "old").plan, plan_guard(replace(world, policy=new), "new").plan
     return {change.name: change for change in plan_changes(before, after)}
 
 
@@ -101,7 +101,7 @@ def test_a_recorded_fleet_remembers_a_keep_that_is_over(stage: Stage, tmp_path: 
     world, path = stage.world(), tmp_path / "kept.json"
     write_recording(path, recording_of(world, scan(world.readings, world.targets, PRESENT.idle_gpu, world.clock)))
 
-    for planned in (plan_recorded(read_recording(path, [PRESENT]), PRESENT), make_plan(world, "now")):
+    for planned in (plan_recorded(read_recording(path, [PRESENT]), PRESENT), plan_guard(world, "now").plan):
         assert [action.verb for action in planned.due] == [Verb.WARN]
 
 
@@ -127,7 +127,7 @@ def test_a_recording_gives_the_plan_that_the_cloud_gave(stage: Stage, recorded: 
     new = policy(RESEARCH, rule("all", idle=IdleBounds(lasting=timedelta(hours=48))))
     world = replace(stage.world(), policy=new)
 
-    live, again = make_plan(world, "policy-plan"), plan_recorded(read_recording(recorded, (new,)), new)
+    live, again = plan_guard(world, "policy-plan").plan, plan_recorded(read_recording(recorded, (new,)), new)
 
     assert (again.due, again.held, again.transitions) == (live.due, live.held, live.transitions)
 

@@ -20,7 +20,7 @@ from costguard.adapters.object_stores.folder import FolderStore
 from costguard.cases import CaseStatus, Phase
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.phases.phases import Phases
-from costguard.engine.run.run import RunReport, carry_out, run, summary
+from costguard.engine.run.run import RunReport, carry_out, run_guard, summary
 from costguard.ports import Delivery, Message
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -188,7 +188,7 @@ def test_news_is_kept_however_little_time_there_is(tmp_path: Path) -> None:
     stage = in_memory(tmp_path, *(idle_machine(name, does=back) for name in MACHINES))
     stage.day(0)
     stage.clock.advance(3 * HOUR)
-    cut = run(stage.world(), "cut", deadline=stage.clock.now() + MINUTE)
+    cut = run_guard(stage.world(), "cut", deadline=stage.clock.now() + MINUTE).report
     assert (len(cut.notices), waiting(stage)) == (1, len(MACHINES) - 1)
     assert {stage.case(name).status for name in MACHINES} == {CaseStatus.CLOSED}
 
@@ -226,6 +226,6 @@ def test_the_case_that_was_opened_first_is_told_first(tmp_path: Path) -> None:
     told_up_to(stage, tmp_path, 0 * DAY)(0 * MINUTE)  # opens the case of the old one, and has no time to tell of it
     assert (stage.case("z-old").opened_at, stage.mailbox.messages) == (START, [])
     stage.clock.advance(2 * HOUR)
-    run(replace(stage.world(), clock=TickingClock(stage.clock)), "whole")
+    run_guard(replace(stage.world(), clock=TickingClock(stage.clock)), "whole")
     assert ["z-old" in each.text for each in stage.mailbox.messages] == [True, *(False for _ in younger)]
     stage.close()

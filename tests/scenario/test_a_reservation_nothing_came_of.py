@@ -15,7 +15,7 @@ from tests.scenario.stage import DAY, START, Stage, idle_machine
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.ledger.caps import Claim, Reservation
-from costguard.engine.run.run import run
+from costguard.engine.run.run import run_guard
 
 HOUR = timedelta(hours=1)
 ONE_A_DAY = policy(rule(limits=replace(rule().limits, actions_per_day=1)))
@@ -88,7 +88,7 @@ def test_a_frozen_process_whose_reservation_was_given_back_does_not_call(stage: 
     def frozen(*given: Any) -> bool:
         stage.memory.intents.claim = claim  # type: ignore[method-assign]
         stage.clock.advance(2 * HOUR)
-        run(stage.world(), "the run that gives it back")
+        run_guard(stage.world(), "the run that gives it back")
         assert used(stage) == 0
         return claim(*given)
 

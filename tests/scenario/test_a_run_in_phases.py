@@ -18,7 +18,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import GapKind
 from costguard.engine.run.phases.blobs import BlobRef, PhaseBook, packed
 from costguard.engine.run.phases.phases import ACT, SCAN, PartSeen, Phases
-from costguard.engine.run.run import RunReport, run
+from costguard.engine.run.run import RunReport, run_guard
 
 HOUR = timedelta(hours=1)
 ACCOUNTS = {
@@ -54,7 +54,7 @@ def run_id(stage: Stage) -> str:
 def in_one(stage: Stage, at: timedelta) -> RunReport:
     """One run of one process."""
     stage.clock.advance(START + at - stage.clock.now())
-    return run(stage.world(), run_id(stage))
+    return run_guard(stage.world(), run_id(stage)).report
 
 
 def in_phases(

@@ -20,7 +20,7 @@ from costguard.domain.errors import AccessDeniedError, UnavailableError
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind, InstanceDetail
-from costguard.engine.run.run import RunReport, run
+from costguard.engine.run.run import RunReport, run_guard
 from costguard.guards.rules.cloud_protection import STOP, TERMINATION, Bars
 from costguard.guards.rules.common import Mode, Protection, Step
 from costguard.guards.rules.idle import IdleRule
@@ -260,7 +260,7 @@ def test_what_no_time_was_left_for_is_a_gap_and_comes_first_in_the_next_run(stag
 
 def hurried(stage: Stage, within: timedelta) -> RunReport:
     now = stage.clock.now()
-    return run(stage.world(), f"run-{now.isoformat()}", deadline=now + within)
+    return run_guard(stage.world(), f"run-{now.isoformat()}", deadline=now + within).report
 
 
 def test_warnings_that_there_was_no_time_for_come_before_new_ones(staged: Staged) -> None:

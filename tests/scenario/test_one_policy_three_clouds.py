@@ -22,7 +22,7 @@ from cloudstand.world.workload import Workload
 from costguard.bootstrap import open_run_context
 from costguard.cli.sandbox.running import EXTERNAL_ID, ROLE, Sandbox
 from costguard.domain.actions import Verb
-from costguard.engine.run.run import RunReport, run
+from costguard.engine.run.run import RunReport, run_guard
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.settings import Settings
@@ -135,7 +135,7 @@ def lives() -> Mapping[tuple[str, str], Life]:
             sandbox.settings(Settings()), "idle_gpu", policy=policy, policy_now=lambda: policy, clock=sandbox.clock
         ) as world:
             for day in range(7):
-                report = run(world, f"day-{day}")
+                report = run_guard(world, f"day-{day}").report
                 assert report.plan is not None
                 assert report.plan.gaps == ()
                 for who, words in verdict_words(report, day):
@@ -212,7 +212,7 @@ def test_where_monitor_tells_no_cards_which_of_them_are_idle_is_not_told() -> No
         with open_run_context(
             sandbox.settings(Settings()), "idle_gpu", policy=policy, policy_now=lambda: policy, clock=sandbox.clock
         ) as world:
-            told = {name: words for (_, name), words in verdict_words(run(world, "day-0"), 0)}
+            told = {name: words for (_, name), words in verdict_words(run_guard(world, "day-0").report, 0)}
     assert told["one-of-four-works"] == "0 compliant busy"
     assert told["forgotten"] == "0 violation idle"
 

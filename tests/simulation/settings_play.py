@@ -32,11 +32,9 @@ from costguard.domain.actions import Outcome
 from costguard.domain.errors import CostguardError, UnavailableError
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
-from costguard.engine.guards.keys.run import run_keys
-from costguard.engine.guards.networks.run import run_networks
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.policy.in_force import policy_in_force, tell_of_broken_policy
-from costguard.engine.run.run import RunReport
+from costguard.engine.run.run import RunReport, run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.faas.invocation import parse_invocation
@@ -192,9 +190,9 @@ class SettingsSimulation:
         )
         tell_of_broken_policy(memory, found, "en", clock.now())
         if process.guard == KEYS:
-            report = run_keys(world, run_id, deadline=deadline).report
+            report = run_guard(world, run_id, deadline=deadline).report
         else:
-            report = run_networks(world, run_id, deadline=deadline).report
+            report = run_guard(world, run_id, deadline=deadline).report
         if report.duplicate:
             process.alone = False  # nothing of what it saw is remembered
         else:

@@ -32,7 +32,7 @@ from costguard.domain.errors import CostguardError, UnavailableError
 from costguard.engine.guards.budgets.run import BudgetRun, run_budgets
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.policy.in_force import policy_in_force, tell_of_broken_policy
-from costguard.engine.run.run import RunReport, carry_out, make_plan, run
+from costguard.engine.run.run import RunReport, carry_out, plan_guard, run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.faas.invocation import parse_invocation
@@ -199,15 +199,15 @@ class Simulation:
             budgets = run_budgets(world, run_id, deadline=deadline)
             report = budgets.run
         elif delivery.saved_plan is None:
-            report = run(world, run_id, deadline=deadline)
+            report = run_guard(world, run_id, deadline=deadline).report
         else:
-            plan = make_plan(world, run_id)
+            plan = plan_guard(world, run_id).plan
             if delivery.forged:
                 plan = forged(plan, Random(self.scenario.seed * 13 + self.runs))  # noqa: S311 - reproducible on purpose
                 self.hub.faults[Fault.FORGED] = self.hub.faults.get(Fault.FORGED, 0) + 1
             clock.sleep(delivery.saved_plan.total_seconds())
             looked_from = self.hub.calls
-            both = in_both(plan, make_plan(world, run_id))
+            both = in_both(plan, plan_guard(world, run_id).plan)
             if both.refuses_all:
                 process.alone = False
                 return

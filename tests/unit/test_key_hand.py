@@ -19,8 +19,8 @@ from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState, Rotatio
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import RemediationKind
-from costguard.engine.guards.keys.handler import KeyHandler
-from costguard.engine.guards.keys.run import judged_key
+from costguard.engine.guards.keys.look import judged_key
+from costguard.engine.guards.keys.run import KeyHandler
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.run.run_context import PrecheckResult

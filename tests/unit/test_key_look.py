@@ -28,8 +28,10 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.guards.keys.run import KeyLook, KeyRun, key_figures, look_at_keys, run_keys
+from costguard.engine.guards.keys.look import KeyLook, look_at_keys
+from costguard.engine.guards.registry import runner_of
 from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run import GuardRun, run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
@@ -94,8 +96,8 @@ class Place:
         world = self.world(policy)
         return look_at_keys(world.readings, world.keys, world.targets, world.policy, world.clock, deadline=deadline)
 
-    def run(self, run_id: str = "run-1") -> KeyRun:
-        return run_keys(self.world(), run_id)
+    def run(self, run_id: str = "run-1") -> GuardRun:
+        return run_guard(self.world(), run_id)
 
 
 @pytest.fixture
@@ -240,7 +242,7 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
     with caplog.at_level(logging.INFO, "costguard"):
         first, again = place.run(), place.run()
 
-    figures = key_figures(first.report)
+    figures = runner_of("kms_rotation").figures(first.report)
     assert figures == {
         "run_id": "run-1",
         "guard": "kms_rotation",
@@ -264,14 +266,14 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
     assert remembered is not None
     assert remembered.summary == figures
     assert again.look is None
-    assert key_figures(again.report) == {"run_id": "run-1", "duplicate": True}
+    assert runner_of("kms_rotation").figures(again.report) == {"run_id": "run-1", "duplicate": True}
     assert sum(record.message == "a key is not as the policy asks" for record in caplog.records) == 14
 
 
 def test_a_run_logs_what_it_could_not_read(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.source = Source(place.source, EAST)
     with caplog.at_level(logging.WARNING, "costguard"):
-        figures = key_figures(place.run().report)
+        figures = runner_of("kms_rotation").figures(place.run().report)
 
     assert figures["gaps"] == 1
     assert [record.shard for record in caplog.records if record.message == "could not be read"] == [str(EAST)]  # type: ignore[attr-defined]  # logged as a field

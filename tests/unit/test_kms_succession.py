@@ -30,7 +30,7 @@ from costguard.domain.keys import (
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.remediations import FINAL, SUCCESSION, Remediation, RemediationKind
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.guards.keys.handler import followed
+from costguard.engine.guards.keys.run import followed
 from costguard.guards.keys.judge import gentlest, judge, remediation_of
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.keys.succession import NOBODY, SUCCESSOR_OF, inverse, lineages

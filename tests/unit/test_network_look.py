@@ -35,8 +35,9 @@ from costguard.engine.guards.networks.look import (
     look_at_networks,
     sighted,
 )
-from costguard.engine.guards.networks.run import NetworkRun, network_figures, run_networks
+from costguard.engine.guards.registry import runner_of
 from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run import GuardRun, run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.guards.network.rules import NetworkCheck
@@ -127,8 +128,8 @@ class Place:
             deadline=deadline,
         )
 
-    def run(self, run_id: str = "run-1", said: Policy | None = None) -> NetworkRun:
-        return run_networks(self.world(said or observing()), run_id)
+    def run(self, run_id: str = "run-1", said: Policy | None = None) -> GuardRun:
+        return run_guard(self.world(said or observing()), run_id)
 
 
 def observing() -> Policy:
@@ -350,7 +351,7 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
     with caplog.at_level(logging.INFO, "costguard"):
         first, again = place.run(), place.run()
 
-    figures = network_figures(first.report)
+    figures = runner_of("network_audit").figures(first.report)
     assert (figures["guard"], figures["duplicate"], figures["due"], figures["gaps"]) == ("network_audit", False, 0, 0)
     assert figures["networks_seen"] > 0
     assert figures["findings"]["violation"] == sum(each.get("violation", 0) for each in figures["checks"].values())
@@ -358,7 +359,7 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
     assert remembered is not None
     assert remembered.summary == figures
     assert again.look is None
-    assert network_figures(again.report) == {"run_id": "run-1", "duplicate": True}
+    assert runner_of("network_audit").figures(again.report) == {"run_id": "run-1", "duplicate": True}
     named = [record for record in caplog.records if record.message == "a network is not as the policy asks"]
     assert len(named) == figures["findings"]["violation"]
     assert named[0].check == "open_admin_port"  # type: ignore[attr-defined]  # logged as a field; the gravest first
@@ -367,7 +368,7 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
 def test_a_run_logs_what_it_could_not_read(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.source = Source(place.source, RESEARCH_EAST)
     with caplog.at_level(logging.WARNING, "costguard"):
-        figures = network_figures(place.run().report)
+        figures = runner_of("network_audit").figures(place.run().report)
 
     assert figures["gaps"] == 1
     assert [record.shard for record in caplog.records if record.message == "could not be read"] == [str(RESEARCH_EAST)]  # type: ignore[attr-defined]  # logged as a field

@@ -14,7 +14,8 @@ from costguard.cases import Case
 from costguard.domain.actions import Action
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.guards.networks.run import TURN, NetworkHandler, plan_networks
+from costguard.engine.guards.networks.run import TURN, NetworkHandler
+from costguard.engine.run.run import plan_guard
 from costguard.engine.run.run_context import PrecheckResult
 from costguard.planning import PlanIndex
 
@@ -28,7 +29,7 @@ class Due:
         self.stage = NetworkStage(folder, "aws", closing("aws", 8888))
         self.stage.look(timedelta(0))
         self.stage.clock.advance(25 * HOUR)
-        _, plan = plan_networks(self.stage.surroundings(), "due")
+        plan = plan_guard(self.stage.surroundings(), "due").plan
         (self.action,) = plan.due
         self.case: Case = PlanIndex.of(plan).case_of(self.action)
 

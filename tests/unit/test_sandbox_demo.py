@@ -18,7 +18,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.run import RunReport, run
+from costguard.engine.run.run import RunReport, run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
@@ -64,7 +64,7 @@ class Demo(BareWorld):
             clock=self.clock,
             policy_now=lambda: self.policy,
         )
-        return run(surroundings, f"day-{now.isoformat()}")
+        return run_guard(surroundings, f"day-{now.isoformat()}").report
 
     def snooze(self, subject: ResourceRef, length: timedelta) -> None:
         answers.snooze(self.memory, subject, length, "speech", "the ablation table is not done", self.clock.now())

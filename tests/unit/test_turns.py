@@ -19,9 +19,7 @@ from tests.world_ports.networks import WorldNetworks
 from cloudstand.clock import MovedClock
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import GapKind, InstanceDetail, Inventory
-from costguard.engine.guards.keys.run import run_keys
-from costguard.engine.guards.networks.run import run_networks
-from costguard.engine.run.run import RunReport, run
+from costguard.engine.run.run import RunReport, run_guard
 from costguard.engine.run.scan import CloudReaders, ScanCursor, in_turn, not_reached, reading_until
 from costguard.ports import Discovery, InventorySource, Target
 
@@ -74,7 +72,7 @@ def hurried(stage: Stage, slow: Slow, at: timedelta) -> RunReport:
     world = stage.world()
     reading = CloudReaders(slow, stage.reading.signals, stage.reading.prices)
     world = replace(world, readings=dict.fromkeys(world.readings, reading), workers=InTurn())
-    return run(world, f"run-{at}", deadline=stage.clock.now() + ALLOWED)
+    return run_guard(world, f"run-{at}", deadline=stage.clock.now() + ALLOWED).report
 
 
 def test_what_one_run_did_not_reach_the_next_begins_with(stage: Stage) -> None:
@@ -103,7 +101,7 @@ def test_a_run_with_time_enough_begins_anew(stage: Stage) -> None:
     hurried(stage, slow, timedelta(0))
     stage.clock.advance(timedelta(hours=1))
     world = replace(stage.world(), workers=InTurn())
-    report = run(world, "with time", deadline=stage.clock.now() + timedelta(hours=1))
+    report = run_guard(world, "with time", deadline=stage.clock.now() + timedelta(hours=1)).report
     assert report.plan is not None
     assert report.plan.gaps == ()
     slow.read_shards.clear()
@@ -147,12 +145,12 @@ def test_keys_and_networks_that_were_not_reached_come_first_in_the_next_run(tmp_
     world, now = stage.surroundings(), stage.clock.now()
     networks = dict.fromkeys(CLOUDS, WorldNetworks(stage.cloud, stage.clock))
 
-    run_keys(world, "cut", deadline=now)
-    run_networks(replace(world, guard="network_audit", networks=networks), "cut too", deadline=now)
+    run_guard(world, "cut", deadline=now)
+    run_guard(replace(world, guard="network_audit", networks=networks), "cut too", deadline=now)
 
     turns = ScanCursor(stage.memory.store)
     first = str(min((spec.ref.shard for spec in stage.cloud.fleet), key=str))
     assert (turns.first("kms_rotation"), turns.first("network_audit")) == (first, first)
-    run_keys(world, "whole", deadline=now + DAY)
+    run_guard(world, "whole", deadline=now + DAY)
     assert turns.first("kms_rotation") == ""
     stage.close()

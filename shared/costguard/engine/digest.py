@@ -12,8 +12,6 @@ from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import ProviderError
 from costguard.domain.savings import SavingsReport
-from costguard.engine.guards.budgets.notifying import budget_sights
-from costguard.engine.guards.budgets.run import plan_budgets
 from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.engine.ledger.learned import ShadowRepository
 from costguard.engine.ledger.memory import Memory
@@ -21,26 +19,23 @@ from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.ledger.runs import DigestRecord, LookRepository
 from costguard.engine.notify.delivery import DIGEST, deliver_due
 from costguard.engine.policy.in_force import decided_by
-from costguard.engine.run.run import NOTICE_WAIT, plan_from
+from costguard.engine.run.run import NOTICE_WAIT
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Progress, no_progress, scan
-from costguard.engine.run.snapshots import LOOKED_AT, Looked, look_of
+from costguard.engine.run.scan import Progress, no_progress
+from costguard.engine.run.snapshots import Looked
 from costguard.engine.savings import savings_report
-from costguard.guards.rules.common import Limits, Mode, Selector
-from costguard.guards.rules.idle import IdleBounds, IdleRule
 from costguard.planning.shadows import ShadowStanding
 from costguard.policy.model.ownership import channel_of
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, Notifier, ObjectStore
 from costguard.report.charts.of_facts import burn_charts, busy_chart, idle_charts
 from costguard.report.charts.values import Chart
-from costguard.report.facts import Refusal, ReportFacts, ResourceSnapshot, ScanSnapshot, figures_of
+from costguard.report.facts import Refusal, ReportFacts, ScanSnapshot, figures_of
 from costguard.report.notices.digest import Kept, digest_notice
 from costguard.report.notices.machines import Notice as Worded
 from costguard.report.page.page import Drawing, report_page
 from costguard.report.words.sentences import Language
 
-LOOKED_BACK = timedelta(days=14)
 _MOST_REFUSALS = 200
 
 
@@ -101,43 +96,7 @@ def _shadow_of(standing: ShadowStanding, owner: str) -> ShadowStanding:
 
 def look_now(world: RunContext, *, progress: Progress = no_progress) -> Looked:
     """One look of this guard, with the code its runs look with; nothing is written anywhere."""
-    return replace(runner_of(world.guard).look_now(world, progress), policy=world.policy.digest)
-
-
-def look_at_budgets(world: RunContext, progress: Progress) -> Looked:
-    """Where budgets stand, and the machines as their steps judge them."""
-    looked, plan = plan_budgets(world, LOOKED_AT, progress=progress)
-    return Looked(look_of(plan, before=_known(world)), tuple(budget_sights(looked)))
-
-
-def look_at_machines(world: RunContext, progress: Progress) -> Looked:
-    """The machines, with the days that a report shows."""
-    seen = scan(
-        world.readings,
-        world.targets,
-        (*world.policy.idle_gpu, _WATCHER),
-        world.clock,
-        progress=progress,
-        workers=world.workers,
-    )
-    return Looked(look_of(plan_from(world, LOOKED_AT, seen), before=_known(world), facts=seen.facts))
-
-
-_WATCHER = IdleRule(
-    name="",
-    mode=Mode.OBSERVE,
-    applies_to=Selector(resources=()),
-    idle=IdleBounds(lasting=LOOKED_BACK),
-    ladder=(),
-    limits=Limits(),
-    digest="",
-)
-"""A rule for no machine: it has signals read as far back as a report shows days."""
-
-
-def _known(world: RunContext) -> tuple[ResourceSnapshot, ...]:
-    look = LookRepository(world.memory.store).get(world.guard)
-    return () if look is None else look.sights
+    return replace(runner_of(world.guard).shown(world, progress), policy=world.policy.digest)
 
 
 def _refusals(memory: Memory, cases: Iterable[Case], since: datetime) -> Iterator[Refusal]:

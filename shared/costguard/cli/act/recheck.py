@@ -92,6 +92,7 @@ def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, .
     from costguard.cli.progress import shard_progress
     from costguard.engine.answers.answers import recheck as recheck_by
     from costguard.engine.guards.registry import runner_of
+    from costguard.engine.run.run import plan_guard
 
     with (
         open_run_context(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
@@ -101,7 +102,7 @@ def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, .
         near = tuple(target for target in world.targets if target.cloud in clouds)
         runner = runner_of(guard)
         own = world if runner.whole else replace(world, targets=near)
-        plan = runner.plan(own, f"recheck-{here.clock.now().isoformat()}", step).plan
+        plan = plan_guard(own, f"recheck-{here.clock.now().isoformat()}", progress=step).plan
     return recheck_by(memory, plan, cases, who, here.clock.now())
 
 

@@ -17,7 +17,7 @@ from costguard.cli.output import CommandResult, draws_blocks, emit
 from costguard.cli.program import ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import ProviderError, StalePlanError
-from costguard.engine.guards.registry import GUARDS, runner_of
+from costguard.engine.guards.registry import GUARDS
 from costguard.guards import IDLE_GPU
 from costguard.report.words.sentences import Language, explain, phrase
 
@@ -65,9 +65,9 @@ def plan(
 
     Exit status: 0 nothing is due, 10 something is due, 11 something could not be read.
     """
-    runner = runner_of(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_run_context
+        from costguard.engine.run.run import plan_guard
 
         language = here.language
         with (
@@ -75,7 +75,7 @@ def plan(
             open_run_context(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
             shard_progress("Reading") as step,
         ):
-            planned = runner.plan(world, run_id_of(guard, here.clock.now()), step)
+            planned = plan_guard(world, run_id_of(guard, here.clock.now()), progress=step)
             made, looked = planned.plan, planned.budgets
             budgets = _budgets(world, looked, language) if looked is not None else ()
     from costguard.cli.decide.plan_file import plan_answer, write_plan
@@ -130,7 +130,7 @@ def apply(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_run_context, read_policy
         from costguard.engine.run.act import pause_reason
-        from costguard.engine.run.run import carry_out
+        from costguard.engine.run.run import carry_out, plan_guard
         from costguard.planning.agreed import in_both
 
         language = here.language
@@ -147,7 +147,7 @@ def apply(
                 ) as world,
                 shard_progress("Reading") as step,
             ):
-                fresh = runner_of(agreed.guard).plan(world, agreed.run_id, step)
+                fresh = plan_guard(world, agreed.run_id, progress=step)
                 looked = fresh.budgets
                 ready_to_carry_out(world, agreed, looked, language)
         both = in_both(agreed, fresh.plan)

@@ -152,9 +152,7 @@ def _every_guard(guards: Guards, *, with_settings: bool) -> Runs:
     from costguard.engine.guards.budgets.look import rules_watched
     from costguard.engine.guards.budgets.notifying import budget_reports
     from costguard.engine.guards.budgets.run import run_budgets
-    from costguard.engine.guards.keys.run import run_keys
-    from costguard.engine.guards.networks.run import run_networks
-    from costguard.engine.run.run import carry_out, plan_from
+    from costguard.engine.run.run import carry_out, plan_from, run_guard
     from costguard.engine.run.scan import scan
 
     world = guards.machines
@@ -165,8 +163,8 @@ def _every_guard(guards: Guards, *, with_settings: bool) -> Runs:
     spent = run_budgets(world, f"demo-budget-{now}", seen=seen)
     settings: tuple[RunReport | None, ...] = ()
     if with_settings:
-        keys = run_keys(guards.keys, f"demo-keys-{now}")
-        settings = (keys.report, run_networks(guards.networks, f"demo-networks-{now}").report)
+        keys = run_guard(guards.keys, f"demo-keys-{now}")
+        settings = (keys.report, run_guard(guards.networks, f"demo-networks-{now}").report)
     budgets = budget_reports(world, spent.look) if spent.look is not None else ()
     return Runs(report, spent, budgets, settings)
 

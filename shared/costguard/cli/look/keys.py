@@ -16,7 +16,7 @@ from costguard.report.words.sentences import gap as gap_words
 from costguard.report.words.sentences import phrase
 
 if TYPE_CHECKING:
-    from costguard.engine.guards.keys.run import KeyLook
+    from costguard.engine.guards.keys.look import KeyLook
     from costguard.policy.model.policy import Policy
 
 KEYS_EXAMPLES = examples(
@@ -84,7 +84,7 @@ def keys_answer(here: CliContext, *, whole: bool = False) -> CommandResult:
 def _look(here: CliContext, read: Policy) -> KeyLook:
     from costguard.bootstrap import targets_of
     from costguard.connections import Connections
-    from costguard.engine.guards.keys.run import look_at_keys
+    from costguard.engine.guards.keys.look import look_at_keys
 
     targets = targets_of(read, here.settings)
     with Connections(here.settings, read, here.clock) as connections, shard_progress("Reading") as step:

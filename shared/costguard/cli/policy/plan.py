@@ -148,12 +148,13 @@ def _over_one_look(
 
 def _planned_under(here: CliContext, memory: Memory, policy: Policy, guard: str) -> Plan:
     from costguard.bootstrap import open_run_context
+    from costguard.engine.run.run import plan_guard
 
     with (
         open_run_context(here.settings, guard, policy=policy, memory=memory, clock=here.clock, may_act=False) as world,
         shard_progress("Reading") as step,
     ):
-        return runner_of(guard).plan(world, "policy-plan", step).plan
+        return plan_guard(world, "policy-plan", progress=step).plan
 
 
 class _Still:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -15,6 +16,7 @@ from costguard.cases.advance import plain_time
 from costguard.cases.remediation import remediation_rungs
 from costguard.cases.resolve import MAX_FAILURES
 from costguard.domain.actions import Action, Verb
+from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.remediations import Remediation
@@ -24,6 +26,7 @@ from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.notify.notices import WARNING_HOLDS, Words, choices_for, just_climbed, zone_of
 from costguard.engine.run.run import RunReport, known_accounts, planned_when_due, stop_all, summary
 from costguard.engine.run.run_context import RunContext
+from costguard.engine.run.scan import cut_at
 from costguard.guards.rules.common import Mode, RemediationRule
 from costguard.planning import Held, Plan, PlanIndex
 from costguard.planning.remediation import Judged, RemediationInputs, build_remediation_plan
@@ -31,6 +34,9 @@ from costguard.policy.model.ownership import channel_of
 from costguard.report.notices.remediations import RemediationFacts, RemediationWord, remediation_notice
 from costguard.report.words.sentences import Language
 
+_LOG = logging.getLogger(__name__)
+_MOST_VIOLATIONS_LOGGED = 50  # `costguard keys` and `costguard networks` have them all
+_NOT_AS_ASKED = {"key": "a key is not as the policy asks", "resource": "a network is not as the policy asks"}
 _WAITS_FOR_PEOPLE = frozenset({ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN_PATH, ReasonCode.ADMIN_PATH_UNPROVEN})
 """What holds a mend that people were told of, and that only they can lift."""
 
@@ -120,6 +126,19 @@ def _plan_now(
             observing=known_accounts(world, looked.shards, remember=remember),
         )
     )
+
+
+def cut_of(looked: RemediationLook, begin_at: str) -> str:
+    """The shard that the next look begins with."""
+    return cut_at(looked.gaps, begin_at)
+
+
+def log_violations(what: str, findings: Iterable[Finding]) -> None:
+    """A line for each violation, so that an alarm on the logs can name the key or resource."""
+    violations = [finding for finding in findings if finding.verdict is Verdict.VIOLATION]
+    for each in violations[:_MOST_VIOLATIONS_LOGGED]:
+        facts = {what: str(each.subject), "check": each.check, "reason": each.reason.code.value}
+        _LOG.warning(_NOT_AS_ASKED[what], extra={**facts, "rule": each.rule, "owner": each.owner})
 
 
 def remediation_messages(rules: Sequence[RemediationRule]) -> Words:

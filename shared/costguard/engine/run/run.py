@@ -1,4 +1,4 @@
-"""One run of a guard: scan → plan → act → report. The only place where the phases meet.
+"""One run of any guard: look → plan → act → report. The only place where the phases meet.
 
 A wait counts from the delivered notice, seconds to minutes after the run began. With a wait as long as the time between
 two runs, the next run would always be that much too early, and the step come one run later. So with caps: what the run
@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap
-from costguard.engine.guards.machines.handler import tag_keeps
 from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
@@ -29,7 +27,6 @@ from costguard.engine.run.act import act, moved, pause_reason, release_unsent, s
 from costguard.engine.run.close_reads import barred_accounts, examined_closely, launched
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import (
-    Lookback,
     Progress,
     Scan,
     ScanCursor,
@@ -44,10 +41,14 @@ from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of
 from costguard.planning.rails import account_key, observing
 from costguard.ports import Clock
 
+if TYPE_CHECKING:
+    from costguard.engine.guards.budgets.look import BudgetLook
+    from costguard.guards.rules.idle import IdleRule
+
 _LOG = logging.getLogger(__name__)
 WAITS_UP_TO = timedelta(minutes=5)
 """What telling people takes, and the jitter of timers; a third of the 15 minutes that function hosts grant."""
-RoomAgain = Callable[[datetime], Iterable[datetime]]
+_Look = TypeVar("_Look")
 _CAPPED = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_SHARE, ReasonCode.CAP_MONEY})
 _TOLD_TO = timedelta(minutes=1)  # a reason names its moment by the minute, rounded down
 
@@ -112,40 +113,109 @@ class RunReport:
     untagged: int = 0
 
 
-def make_plan(
+@dataclass(frozen=True, slots=True)
+class GuardRun:
+    """One run: what it saw, what was done ahead of the plan, and the rest. `look` None: it was completed before."""
+
+    report: RunReport
+    look: Any = None
+    ahead: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is due now, and the look that it follows from; `budgets`: the same, where that says how budgets stand."""
+
+    plan: Plan
+    look: Any
+    budgets: BudgetLook | None = None
+
+
+def run_guard(
     world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
     progress: Progress = no_progress,
-    lookback: Lookback | None = None,
-    remember: bool = False,
-) -> Plan:
-    """Scan and plan; nothing is written, unless `remember` keeps what the audit trails said and whose turn is next."""
+    seen: Any = None,
+) -> GuardRun:
+    """One whole run of the guard that the world is for: look → plan → act → report.
+
+    A run id that was completed before does nothing: events are delivered more than once. `seen` is what somebody looked
+    at just now, with what this guard asks for, so that it need not be read twice.
+
+    Raises:
+        InvalidInputError: there is no such guard.
+    """
+    runner = runner_of(world.guard)
+    if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
+        return GuardRun(RunReport(run_id, None, duplicate=True))
+    looked = runner.see(world, deadline=deadline, progress=progress, remember=True, seen=seen)
+    ahead = None if runner.ahead is None else runner.ahead(world, run_id, looked)
+    under = world if runner.under is None else runner.under(world, looked)
+    plan = runner.plan_of(under, run_id, looked, deadline=deadline, remember=True)
+    log_gaps(plan)
+    if runner.planned is not None:
+        runner.planned(world, looked)
+    return GuardRun(carry_out(under, plan, deadline=deadline), looked, ahead)
+
+
+def plan_guard(world: RunContext, run_id: str, *, progress: Progress = no_progress) -> Planned:
+    """What that guard would plan now; nothing is written anywhere."""
+    runner = runner_of(world.guard)
+    looked = runner.see(world, deadline=None, progress=progress, remember=False)
+    under = world if runner.under is None else runner.under(world, looked)
+    plan = runner.plan_of(under, run_id, looked, deadline=None, remember=False)
+    return Planned(plan, looked, looked if runner.of_budgets else None)
+
+
+def in_its_turn(
+    world: RunContext,
+    deadline: datetime | None,
+    look: Callable[[datetime | None, str | None], _Look],
+    cut: Callable[[_Look, str], str],
+    *,
+    remember: bool,
+) -> _Look:
+    """What `look` sees in its share of the time, from the shard whose turn it is; the next begins where it is `cut`."""
     turns = ScanCursor(world.memory.store)
     begin_at = turns.first(world.guard) if deadline is not None else None
-    seen = scan(
-        world.readings,
-        world.targets,
-        (*world.policy.idle_gpu, *world.policy.shadows.idle_gpu),
-        world.clock,
-        deadline=reading_until(world.clock.now(), deadline),
-        lookback=lookback,
-        progress=progress,
-        workers=world.workers,
-        begin_at=begin_at,
-    )
+    looked = look(reading_until(world.clock.now(), deadline), begin_at)
     if begin_at is not None and remember:
-        turns.keep(world.guard, not_reached(seen.facts, begin_at))
-    return plan_from(world, run_id, seen, deadline=deadline, remember=remember)
+        turns.keep(world.guard, cut(looked, begin_at))
+    return looked
+
+
+def scan_in_turn(
+    world: RunContext, rules: Sequence[IdleRule], deadline: datetime | None, progress: Progress, *, remember: bool
+) -> Scan:
+    """A scan of every target for these rules, with `in_its_turn`."""
+
+    def look(until: datetime | None, begin_at: str | None) -> Scan:
+        return scan(
+            world.readings,
+            world.targets,
+            rules,
+            world.clock,
+            deadline=until,
+            progress=progress,
+            workers=world.workers,
+            begin_at=begin_at,
+        )
+
+    def cut(seen: Scan, begin_at: str) -> str:
+        return not_reached(seen.facts, begin_at)
+
+    return in_its_turn(world, deadline, look, cut, remember=remember)
 
 
 def plan_from(
     world: RunContext, run_id: str, seen: Scan, *, deadline: datetime | None = None, remember: bool = False
 ) -> Plan:
-    """The plan for what was seen, with memory and the closer reads it needs; `remember` as for `make_plan`.
+    """The plan for what was scanned, with memory and the closer reads it needs.
 
-    A run, which remembers, waits for what is due within minutes (`nearly_due`); whoever only looks does not.
+    A run, which has to `remember` accounts and what audit trails said, waits for what is due within minutes
+    (`planned_when_due`); whoever only looks does not.
     """
     plan = partial(_plan_now, world, run_id, seen, deadline=deadline, remember=remember)
     room = partial(world.memory.caps.room_again, world.guard)
@@ -200,32 +270,9 @@ def known_accounts(world: RunContext, whole: Mapping[Shard, bool], *, remember: 
     return observing(accounts, first_seen, world.policy.observe_new_accounts_for, now)
 
 
-def run(
-    world: RunContext,
-    run_id: str,
-    *,
-    deadline: datetime | None = None,
-    progress: Progress = no_progress,
-) -> RunReport:
-    """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
-    if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
-        return RunReport(run_id, None, duplicate=True)
-    plan = make_plan(world, run_id, deadline=deadline, progress=progress, remember=True)
-    log_gaps(plan)
-    return carry_out(world, plan, deadline=deadline)
-
-
-class Gapped(Protocol):
-    """What may have gaps."""
-
-    @property
-    def gaps(self) -> Sequence[Gap]:
-        """What could not be read."""
-
-
-def log_gaps(looked: Gapped) -> None:
+def log_gaps(plan: Plan) -> None:
     """A line for each thing that could not be read."""
-    for gap in looked.gaps[:_MOST_GAPS_LOGGED]:
+    for gap in plan.gaps[:_MOST_GAPS_LOGGED]:
         facts = {
             "shard": str(gap.shard),
             "what": gap.what,
@@ -276,7 +323,7 @@ def concluded(
     plan = plan if paused else runner.fit_to_tell(world, plan, deadline)
     notices = () if paused else tell(world, plan, runner.messages(world), wait, deadline)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
-    untagged = tag_keeps(world, plan, deadline)
+    untagged = 0 if runner.mark is None else runner.mark(world, plan, deadline)
     report = RunReport(plan.run_id, plan, results, notices, waiting=world.memory.outbox.waiting(), untagged=untagged)
     keep_look(world.memory, plan)
     keep_shadows(world, plan)

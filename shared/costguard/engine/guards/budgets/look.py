@@ -12,8 +12,9 @@ from costguard.domain.money import SpendScope
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
 from costguard.engine.guards.budgets.bills import Bills, OpenPeriod, open_before, payers, read_bills
+from costguard.engine.run.run import scan_in_turn
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Progress, Scan, ScanCursor, no_progress, not_reached, reading_until, scan
+from costguard.engine.run.scan import Progress, Scan, no_progress
 from costguard.engine.savings import keep_bill
 from costguard.estimates.burn import Metered, MeteredFleet, in_scope, known
 from costguard.estimates.commitments import terms_in
@@ -73,21 +74,7 @@ def look(
     """
     policy = world.policy
     rules = rules_watched(policy)
-    if seen is None:
-        turns = ScanCursor(world.memory.store)
-        begin_at = turns.first(world.guard) if deadline is not None else None
-        seen = scan(
-            world.readings,
-            world.targets,
-            rules,
-            world.clock,
-            deadline=reading_until(world.clock.now(), deadline),
-            progress=progress,
-            workers=world.workers,
-            begin_at=begin_at,
-        )
-        if begin_at is not None and remember:
-            turns.keep(world.guard, not_reached(seen.facts, begin_at))
+    seen = seen or scan_in_turn(world, rules, deadline, progress, remember=remember)
     now = world.clock.now()
     sheets = tuple(_sheets(world, seen, now, remember=remember))
     open_periods = tuple(open_before(world.memory.store, policy.budgets, now))

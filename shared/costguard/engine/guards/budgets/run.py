@@ -1,4 +1,4 @@
-"""One run of the budget guard: look → alert → plan what a spent budget asks for → act → report."""
+"""The runner of `budget`: thresholds are told, and what a spent budget asks for is done by the rules for machines."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from costguard.domain.findings import Finding
 from costguard.engine.guards.budgets.bills import close_periods, see_periods
 from costguard.engine.guards.budgets.freeze import FreezeResult, freeze
 from costguard.engine.guards.budgets.look import BudgetLook, look
-from costguard.engine.guards.budgets.notifying import keep_budgets, tell
-from costguard.engine.run.run import RunReport, carry_out, log_gaps, plan_from, summary
+from costguard.engine.guards.budgets.notifying import budget_sights, keep_budgets, tell
+from costguard.engine.guards.machines.run import known_sights, machine_handler, machine_messages
+from costguard.engine.guards.runner import GuardRunner, Port
+from costguard.engine.run.close_reads import fit_to_tell
+from costguard.engine.run.run import GuardRun, RunReport, plan_from, plan_guard, run_guard, summary
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Progress, Scan, no_progress
+from costguard.engine.run.scan import Progress, Scan
+from costguard.engine.run.snapshots import LOOKED_AT, Looked, look_of
+from costguard.guards import BUDGET
 from costguard.guards.budget.alerts import Crossing
 from costguard.guards.budget.judge import judge
 from costguard.guards.budget.rules import period_at
@@ -40,47 +45,31 @@ class BudgetRun:
 
 
 def run_budgets(
-    world: RunContext,
-    run_id: str,
-    *,
-    deadline: datetime | None = None,
-    progress: Progress = no_progress,
-    seen: Scan | None = None,
+    world: RunContext, run_id: str, *, deadline: datetime | None = None, seen: Scan | None = None
 ) -> BudgetRun:
     """One whole run. Thresholds are told whatever the mode, for telling is all that observing budgets is for.
 
     `seen` as for `look`.
     """
-    if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
-        return BudgetRun(RunReport(run_id, None, duplicate=True))
-    looked = look(world, deadline=deadline, progress=progress, seen=seen)
+    return _of(run_guard(world, run_id, deadline=deadline, seen=seen))
+
+
+def _of(done: GuardRun) -> BudgetRun:
+    if done.look is None:
+        return BudgetRun(done.report)
+    return BudgetRun(done.report, done.look, tuple(map(judge, done.look.statuses)), *done.ahead)
+
+
+def _ahead(world: RunContext, run_id: str, looked: BudgetLook) -> tuple[tuple[Crossing, ...], tuple[FreezeResult, ...]]:
+    """Where budgets stand is kept and told, and launch freezes are begun or ended."""
     keep_budgets(world.memory, looked)
     see_periods(world.memory.store, world.policy.budgets, looked.now)
     alerts = tuple(tell(world, looked))
     close_periods(world.memory.store, looked.before)
-    freezes = freeze(world, looked.statuses, run_id)
-    under = under_budgets(world, looked)
-    plan = _plan(under, run_id, looked, deadline=deadline, remember=True)
-    log_gaps(plan)
-    report = carry_out(under, plan, deadline=deadline)
-    return BudgetRun(report, looked, tuple(map(judge, looked.statuses)), alerts, freezes)
+    return alerts, freeze(world, looked.statuses, run_id)
 
 
-def plan_budgets(
-    world: RunContext,
-    run_id: str,
-    *,
-    deadline: datetime | None = None,
-    progress: Progress = no_progress,
-) -> tuple[BudgetLook, Plan]:
-    """Look and plan; nothing is written anywhere."""
-    looked = look(world, deadline=deadline, progress=progress, remember=False)
-    return looked, _plan(under_budgets(world, looked), run_id, looked, deadline=deadline)
-
-
-def _plan(
-    under: RunContext, run_id: str, looked: BudgetLook, *, deadline: datetime | None = None, remember: bool = False
-) -> Plan:
+def _plan_of(under: RunContext, run_id: str, looked: BudgetLook, *, deadline: datetime | None, remember: bool) -> Plan:
     """What could not be read of a bill is a gap of the plan as well."""
     plan = plan_from(under, run_id, looked.seen, deadline=deadline, remember=remember)
     of_bills = (gap for status in looked.statuses for gap in status.gaps)
@@ -140,3 +129,32 @@ def budget_summary(done: BudgetRun) -> dict[str, Any]:
             if status.period is not None and status.spent is not None
         }
     return figures
+
+
+def _machines(world: RunContext, progress: Progress) -> tuple[Policy, Scan]:
+    looked = look(world, progress=progress, remember=False)
+    return under_budgets(world, looked).policy, looked.seen
+
+
+def _shown(world: RunContext, progress: Progress) -> Looked:
+    """Where budgets stand, and the machines as their steps judge them."""
+    planned = plan_guard(world, LOOKED_AT, progress=progress)
+    return Looked(look_of(planned.plan, before=known_sights(world)), tuple(budget_sights(planned.look)))
+
+
+RUNNER = GuardRunner(
+    name=BUDGET,
+    see=look,
+    ahead=_ahead,
+    under=under_budgets,
+    plan_of=_plan_of,
+    answer=lambda done: budget_summary(_of(done)),
+    handler=machine_handler,
+    messages=machine_messages,
+    fit_to_tell=fit_to_tell,
+    machines=_machines,
+    shown=_shown,
+    ports=frozenset({Port.TRAILS, Port.SPENDS, Port.EXECUTORS, Port.FREEZERS}),
+    whole=True,
+    of_budgets=True,
+)

@@ -1,245 +1,292 @@
-"""One run of the kms_rotation guard: look at every key, plan, mend what the policy lets be mended, and tell."""
+"""The runner of `kms_rotation`: every key is looked at; those not rotated as asked are told of, or remediated."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from costguard.domain.errors import ClosedRegionError, ProviderError
+from costguard.cases import Case
+from costguard.cases.remediation import remediation_rungs, remediation_terms
+from costguard.domain.actions import Action, Outcome, Receipt
+from costguard.domain.errors import ProviderError, RefusedError, StalePlanError, UnavailableError
 from costguard.domain.findings import Verdict
-from costguard.domain.keys import EncryptionKey, KeyInventory
-from costguard.domain.reasons import ReasonCode
-from costguard.domain.refs import Shard
-from costguard.domain.resources import Gap, GapKind
-from costguard.engine.guards.remediations import plan_remediations, remediation_figures
-from costguard.engine.run.run import RunReport, carry_out, log_gaps
-from costguard.engine.run.run_context import RunContext
+from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import SUCCESSION, Remediation, RemediationKind
+from costguard.engine.guards.keys.look import KeyLook, judged_key, judged_keys, look_at_keys
+from costguard.engine.guards.remediations import (
+    cut_of,
+    log_violations,
+    plan_remediations,
+    remediation_figures,
+    remediation_messages,
+)
+from costguard.engine.guards.runner import GuardRunner, Port
+from costguard.engine.ledger.cases import Intent
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run import in_its_turn
+from costguard.engine.run.run_context import PrecheckResult, RunContext, limit_of, out_of_turn, people_heard
 from costguard.engine.run.scan import (
-    CloudReaders,
     Progress,
-    ScanCursor,
-    ThreadWorkers,
-    cut_at,
-    discovered,
-    gap_of,
-    in_turn,
-    no_progress,
-    reading_until,
-    truly_closed,
 )
 from costguard.engine.run.snapshots import with_remediation_shadows
-from costguard.guards.keys.judge import gentlest, judge_key, remediation_of
-from costguard.guards.keys.succession import NOBODY, Lineage, lineages
-from costguard.planning import Plan
-from costguard.planning.exempt import key_exception, setting_bar
+from costguard.guards import KMS_ROTATION
+from costguard.guards.keys.judge import before_of
+from costguard.guards.keys.succession import DECISION, MOVED_BACK, NOBODY, Lineage, lineages
+from costguard.planning import Plan, RuleLimit
 from costguard.planning.remediation import Judged
-from costguard.policy.model.ownership import key_owner
 from costguard.policy.model.policy import Policy
-from costguard.ports import Clock, KeySource, Target, Workers
-from costguard.report.keys.views import KeyLine, KeyReport
-
-_LOG = logging.getLogger(__name__)
-KEYS, DETAILS = "keys", "key_details"
-_WHAT = {"inventory": KEYS, "details": DETAILS}
-"""What vendors' gaps in a key inventory are about, in words that are not of instances."""
-
-_GRAVITY = {ReasonCode.KEY_DELETED_IN_USE: 3, ReasonCode.KEY_DISABLED_IN_USE: 2, ReasonCode.KEY_ROTATION_OFF: 1}
-_FAULTS = frozenset({Verdict.VIOLATION, Verdict.UNMEASURED})
+from costguard.ports import KeyRotator, KeySource, KeySuccessor
 
 
 @dataclass(frozen=True, slots=True)
-class KeyLook:
-    """One look at all keys. `shards` are those that answered, by whether all their keys were listed.
+class FollowedKey:
+    """A key as it was just read, and who follows it."""
 
-    `keys` are what was judged.
+    key: EncryptionKey
+    line: Lineage = NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class AliasBack:
+    """What an undo moves back: the alias, the key that has it now, and the one that had it."""
+
+    alias: str
+    holder: EncryptionKey
+    heir: EncryptionKey
+
+
+def followed(inventory: KeyInventory, ref: ResourceRef) -> FollowedKey | None:
+    """The key and who follows it; None where it is gone.
+
+    Raises:
+        UnavailableError: the list is not whole, so that a key that follows may be missing.
     """
-
-    now: datetime
-    report: KeyReport
-    judged: tuple[Judged, ...] = ()
-    shards: Mapping[Shard, bool] = field(default_factory=dict)
-    closed_accounts: frozenset[str] = frozenset()
-    keys: tuple[EncryptionKey, ...] = ()
-
-    @property
-    def seen(self) -> int:
-        """How many keys there are."""
-        return self.report.keys_seen
-
-    @property
-    def gaps(self) -> tuple[Gap, ...]:
-        """What could not be read."""
-        return self.report.gaps
+    gap = next((gap for gap in inventory.gaps if gap.what == "inventory"), None)
+    if gap is not None:
+        raise UnavailableError(gap.detail, operation="keys", code=gap.kind.value)
+    key = next((each for each in inventory.keys if each.ref == ref), None)
+    return None if key is None else FollowedKey(key, lineages(inventory.keys).get(ref, NOBODY))
 
 
-def look_at_keys(
-    readings: Mapping[str, CloudReaders],
-    sources: Mapping[str, KeySource],
-    targets: Sequence[Target],
-    policy: Policy,
-    clock: Clock,
-    *,
-    deadline: datetime | None = None,
-    progress: Progress = no_progress,
-    workers: Workers | None = None,
-    begin_at: str | None = None,
+def not_again(memory: Memory, case: Case) -> Reason | None:
+    """A key gets one successor, ever: where one was made, or may have been, not seeing it proves nothing."""
+    made = next((each for each in _sent(memory, case) if each.outcome is not Outcome.REFUSED), None)
+    if made is None:
+        return None
+    native_id = made.receipt.native_id if made.receipt is not None else ""
+    facts = {"action": made.action.action_id, **({"successor": native_id} if native_id else {})}
+    return Reason(ReasonCode.KEY_SUCCESSOR_MADE, facts)
+
+
+def not_moved_back(memory: Memory, case: Case) -> Reason | None:
+    """What uses an alias feels each try: after one that was taken back, the next needs a notice of its own."""
+    tries = memory.intents.for_case(case.case_id)
+    failed = [each for each in tries if each.outcome is Outcome.REFUSED and MOVED_BACK in each.detail]
+    last = next((each for each in failed if each.claimed_at >= case.since), None)
+    if last is None:
+        return None
+    return Reason(ReasonCode.KEY_ALIAS_BACK, {"action": last.action.action_id, "detail": last.detail})
+
+
+def not_ours(memory: Memory, read: FollowedKey) -> Reason | None:
+    """An alias is moved only to a key that Costguard made for it: a tag can be written by others."""
+    heir = read.line.heir
+    if heir is None:
+        return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
+    intent = memory.intents.get(heir.tags.get(DECISION, "")) if heir.tags.get(DECISION) else None
+    mend = intent.action.mend if intent is not None else None
+    made = mend is not None and mend.kind is RemediationKind.CREATE_SUCCESSOR and mend.subject == read.key.ref
+    if intent is None or not made or intent.outcome is Outcome.REFUSED:
+        return Reason(ReasonCode.KEY_SUCCESSOR_FOREIGN, {"successor": heir.ref.native_id})
+    return None
+
+
+def alias_back(action: Action, source: KeySource) -> AliasBack:
+    """What would move an alias back, after reading both keys.
+
+    Raises:
+        StalePlanError: the keys are not as the move left them.
+        ProviderError: one of them could not be read.
+    """
+    said = {} if action.mend is None else action.mend.parameters
+    alias, old = said.get("alias", ""), source.look(action.subject)
+    new = source.look(action.subject.sibling("key", said.get("successor", "")))
+    if old is None or new is None:
+        message = f"one of the two keys is gone, so alias {alias} is not moved back"
+        raise StalePlanError(message)
+    if alias not in {each.removeprefix("alias/") for each in new.aliases}:
+        message = f"alias {alias} is not with {new.ref.native_id}, so there is nothing to move back"
+        raise StalePlanError(message)
+    for key in (old, new):
+        if key.state is not KeyState.ENABLED:
+            message = f"{key.ref} is {key.state.value}, so alias {alias} is not moved back"
+            raise StalePlanError(message)
+    return AliasBack(alias, holder=new, heir=old)
+
+
+def _sent(memory: Memory, case: Case) -> Iterator[Intent]:
+    """Every order for a successor of this key, whichever case it came from."""
+    ids = {case.case_id, *(closed.case_id for closed in memory.cases.closed(f"{case.key}/"))}
+    for case_id in sorted(ids):
+        for intent in memory.intents.for_case(case_id):
+            if intent.action.mend is not None and intent.action.mend.kind is RemediationKind.CREATE_SUCCESSOR:
+                yield intent
+
+
+class KeyHandler:
+    """`ActionHandler` for keys: turns rotation on, sets its period, rotates, makes a successor and moves an alias."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, KeySource],
+        rotators: Mapping[str, Callable[[], KeyRotator]],
+        memory: Memory,
+        successors: Mapping[str, Callable[[], KeySuccessor]] | None = None,
+    ) -> None:
+        self._sources = sources
+        self._rotators = rotators
+        self._memory = memory
+        self._successors = successors or {}
+        self._seen: dict[ResourceRef, FollowedKey] = {}
+
+    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
+        """Why not, after reading the key again; the decision is bound to the version that it was made for."""
+        heard = people_heard(self._memory, case, now)
+        if isinstance(heard, Reason):
+            return heard
+        try:
+            read = self._read(case.subject, action.mend)
+        except ProviderError as err:
+            return Reason(ReasonCode.DETAIL_UNREAD, {"cause": str(err)})
+        if read is None:
+            return Reason(ReasonCode.VANISHED)
+        key = read.key
+        if key.version != case.run_epoch:
+            return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
+        judged = next((one for one in judged_key(key, policy, now, read.line) if one.finding.check == case.check), None)
+        if judged is None or judged.rule is None or judged.rule.digest != action.rule_digest:
+            return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
+        if judged.finding.verdict is not Verdict.VIOLATION:
+            return judged.finding.reason
+        if judged.mend != action.mend or remediation_terms(judged.rule, judged.mend) != case.terms:
+            return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
+        if judged.bar is not None:
+            return judged.bar
+        rungs = remediation_rungs(judged.rule, judged.mend)
+        early = out_of_turn(self._memory, case, action.verb, judged.rule.mode, rungs, policy, now)
+        forbidden = early or self._forbidden(case, read, judged.mend)
+        if forbidden is not None:
+            return forbidden
+        self._seen[key.ref] = read
+        return PrecheckResult(heard, frozenset({key.ref}), before_of(key))
+
+    def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
+        """That of the rule for keys, where it still says the same."""
+        return limit_of(policy.kms_rotation, action, seen)
+
+    def call(self, action: Action) -> Receipt:
+        """One call, to the key as it was just read.
+
+        Raises:
+            RefusedError: it is no mend of a key that was looked at; nothing was sent.
+        """
+        read, mend = self._seen.pop(action.subject, None), action.mend
+        if read is None or mend is None or mend.subject != read.key.ref:
+            raise RefusedError("this key was not looked at", operation="key")
+        key = read.key
+        if mend.kind in SUCCESSION:
+            return self._succeed(action, mend, read)
+        rotator = self._rotators[action.subject.cloud]()
+        if mend.kind is RemediationKind.SET_ROTATION:
+            return rotator.set_period(key, int(mend.parameters["days"]))
+        if mend.kind is RemediationKind.ROTATE_KEY:
+            return rotator.rotate(key)
+        message = f"{mend.kind.value} is no mend of a key"
+        raise RefusedError(message, operation="key")
+
+    def _read(self, ref: ResourceRef, mend: Remediation | None) -> FollowedKey | None:
+        """The key as it is now; where another is to take its place, with all that say that they follow it.
+
+        Raises:
+            ProviderError: not read, or not in full.
+        """
+        source = self._sources[ref.cloud]
+        if mend is not None and mend.kind in SUCCESSION:
+            return followed(source.read(ref.shard), ref)
+        key = source.look(ref)
+        return None if key is None else FollowedKey(key)
+
+    def _forbidden(self, case: Case, read: FollowedKey, mend: Remediation | None) -> Reason | None:
+        if mend is None or mend.kind not in SUCCESSION:
+            return None
+        if case.subject.cloud not in self._successors:
+            return Reason(ReasonCode.NOT_TO_BE_MENDED, {"detail": "successor"})
+        if mend.kind is RemediationKind.CREATE_SUCCESSOR:
+            return not_again(self._memory, case)
+        return not_moved_back(self._memory, case) or not_ours(self._memory, read)
+
+    def _succeed(self, action: Action, mend: Remediation, read: FollowedKey) -> Receipt:
+        successor = self._successors[action.subject.cloud]()
+        if mend.kind is RemediationKind.CREATE_SUCCESSOR:
+            return successor.create(read.key, action.action_id)
+        heir = read.line.heir
+        if heir is None or heir.ref.native_id != mend.parameters["successor"]:
+            raise RefusedError("its successor was not looked at", operation="key")
+        return successor.move_alias(mend.parameters["alias"], read.key, heir)
+
+
+def see_keys(
+    world: RunContext, *, deadline: datetime | None, progress: Progress, remember: bool, seen: Any = None
 ) -> KeyLook:
-    """Read the keys of every shard side by side and judge them all by the policy's rules.
+    """Every key of every target."""
 
-    Errors of one shard become its gap and never touch another; a shard past the deadline is a gap, not a wait.
-    `begin_at` is the shard whose turn it is, see `scan_cursor`.
-    """
-    found = discovered(readings, targets)
-    shards = found.shards if begin_at is None else in_turn(found.shards, begin_at)
-    tasks = [partial(_read_or_skip, sources[shard.cloud], shard, clock, deadline) for shard in shards]
-    inventories: list[KeyInventory] = []
-    gaps = list(found.gaps)
-    shut: dict[Shard, Gap] = {}
-    for done, (place, read) in enumerate((workers or ThreadWorkers()).each(tasks), start=1):
-        shard = shards[place]
-        if isinstance(read, ClosedRegionError):
-            shut[shard] = gap_of(read, shard, KEYS)
-        elif isinstance(read, Gap):
-            gaps.append(read)
-        else:
-            inventories.append(read)
-            gaps.extend(replace(gap, what=_WHAT.get(gap.what, gap.what)) for gap in read.gaps)
-        progress(done, len(shards), str(shard))
-    closed = truly_closed(shut, [read.shard for read in inventories])
-    gaps.extend(gap for shard, gap in shut.items() if shard not in closed)
-    now = clock.now()
-    keys = sorted((key for read in inventories for key in read.keys), key=lambda key: key.ref)
-    by_key = judged_keys(keys, policy, now)
-    report = KeyReport(
-        lines=tuple(KeyLine(each.finding, key, each.mend) for key, judged in by_key for each in judged),
-        keys_seen=len(keys),
-        gaps=tuple(sorted(gaps, key=lambda gap: (gap.shard, gap.what))),
-    )
-    return KeyLook(
-        now,
-        report,
-        judged=tuple(each for _, judged in by_key for each in judged),
-        shards={read.shard: not any(gap.what == "inventory" for gap in read.gaps) for read in inventories},
-        closed_accounts=found.closed_accounts,
-        keys=tuple(keys),
-    )
+    def looked(until: datetime | None, begin_at: str | None) -> KeyLook:
+        return look_at_keys(
+            world.readings,
+            world.keys,
+            world.targets,
+            world.policy,
+            world.clock,
+            deadline=until,
+            progress=progress,
+            workers=world.workers,
+            begin_at=begin_at,
+        )
+
+    return seen or in_its_turn(world, deadline, looked, cut_of, remember=remember)
 
 
-def judged_keys(
-    keys: Sequence[EncryptionKey], policy: Policy, now: datetime
-) -> list[tuple[EncryptionKey, Sequence[Judged]]]:
-    """What is to be said of every key, with those that succeed one another told apart."""
-    lines = lineages(keys)
-    return [(key, judged_key(key, policy, now, lines.get(key.ref, NOBODY))) for key in keys]
-
-
-def judged_key(key: EncryptionKey, policy: Policy, now: datetime, line: Lineage = NOBODY) -> Sequence[Judged]:
-    """What is to be said of one key, what the policy allows about it, and what of the house's own forbids it."""
-    rule = gentlest(key, policy.kms_rotation, line)
-    owner, excepted = key_owner(key, policy), key_exception(key, policy, now)
-    bar = setting_bar(key.ref, key.tags, policy, now)
-    found = []
-    for judged in judge_key(key, rule, now, line):
-        finding = replace(judged, owner=owner)
-        if excepted is not None and judged.verdict in _FAULTS:
-            finding = replace(finding, verdict=Verdict.EXEMPT, reason=excepted)
-        mend = None if rule is None else remediation_of(key, rule, finding, line)
-        found.append(Judged(finding, rule, mend, bar, gravity=_GRAVITY.get(finding.reason.code, 0)))
-    return found
-
-
-def _read_or_skip(
-    source: KeySource, shard: Shard, clock: Clock, deadline: datetime | None
-) -> KeyInventory | Gap | ClosedRegionError:
-    if deadline is not None and clock.now() >= deadline:
-        return Gap(shard, KEYS, GapKind.DEADLINE, "the time allowed was used up before this shard was read")
-    try:
-        inventory = source.read(shard)
-    except ClosedRegionError as err:
-        return err
-    except ProviderError as err:
-        return gap_of(err, shard, KEYS)
-    _LOG.info("keys read", extra={"shard": str(shard), "keys": len(inventory.keys)})
-    return inventory
-
-
-SEEN = "keys_seen"
-_MOST_VIOLATIONS_LOGGED = 50  # `costguard keys` has them all
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRun:
-    """What a run of the guard found and did. `look` None: this run had been completed before."""
-
-    report: RunReport
-    look: KeyLook | None = None
-
-
-def run_keys(
-    world: RunContext,
-    run_id: str,
-    *,
-    deadline: datetime | None = None,
-    progress: Progress = no_progress,
-) -> KeyRun:
-    """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
-    if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
-        return KeyRun(RunReport(run_id, None, duplicate=True))
-    looked, plan = plan_keys(world, run_id, deadline=deadline, progress=progress, remember=True)
-    log_gaps(looked)
-    _log_violations(looked)
-    return KeyRun(carry_out(world, plan, deadline=deadline), looked)
-
-
-def plan_keys(
-    world: RunContext,
-    run_id: str,
-    *,
-    deadline: datetime | None = None,
-    progress: Progress = no_progress,
-    remember: bool = False,
-) -> tuple[KeyLook, Plan]:
-    """Look and plan; nothing is written but, to `remember`, which accounts there are and whose turn is next."""
-    turns = ScanCursor(world.memory.store)
-    begin_at = turns.first(world.guard) if deadline is not None else None
-    looked = look_at_keys(
-        world.readings,
-        world.keys,
-        world.targets,
-        world.policy,
-        world.clock,
-        deadline=reading_until(world.clock.now(), deadline),
-        progress=progress,
-        workers=world.workers,
-        begin_at=begin_at,
-    )
-    if begin_at is not None and remember:
-        turns.keep(world.guard, cut_at(looked.gaps, begin_at))
+def _plan_of(world: RunContext, run_id: str, looked: KeyLook, *, deadline: datetime | None, remember: bool) -> Plan:
     plan = plan_remediations(world, run_id, looked, world.policy.kms_rotation, deadline=deadline, remember=remember)
     in_shadow = (
         (rule, _judged(looked, replace(world.policy, kms_rotation=(rule,))))
         for rule in world.policy.shadows.kms_rotation
     )
-    return looked, with_remediation_shadows(plan, looked.judged, in_shadow)
+    return with_remediation_shadows(plan, looked.judged, in_shadow)
 
 
 def _judged(looked: KeyLook, policy: Policy) -> list[Judged]:
     return [each for _, judged in judged_keys(looked.keys, policy, looked.now) for each in judged]
 
 
-def key_figures(report: RunReport) -> dict[str, Any]:
-    """The figures of a run for logs, metrics and the caller of a function; its findings are about keys."""
-    return remediation_figures(report, seen=SEEN)
+def _planned(world: RunContext, looked: KeyLook) -> None:
+    del world
+    log_violations("key", (line.finding for line in looked.report.lines))
 
 
-def _log_violations(looked: KeyLook) -> None:
-    """A line for each violation, so that an alarm on the logs can name the key."""
-    violations = [each for each in looked.report.lines if each.finding.verdict is Verdict.VIOLATION]
-    for each in violations[:_MOST_VIOLATIONS_LOGGED]:
-        finding = each.finding
-        facts = {"key": str(finding.subject), "check": finding.check, "reason": finding.reason.code.value}
-        _LOG.warning("a key is not as the policy asks", extra={**facts, "rule": finding.rule, "owner": finding.owner})
+RUNNER = GuardRunner(
+    name=KMS_ROTATION,
+    see=see_keys,
+    plan_of=_plan_of,
+    planned=_planned,
+    handler=lambda world: KeyHandler(world.keys, world.rotators, world.memory, world.successors),
+    messages=lambda world: remediation_messages(world.policy.kms_rotation),
+    figures=partial(remediation_figures, seen="keys_seen"),
+    ports=frozenset({Port.KEYS, Port.ROTATORS, Port.SUCCESSORS}),
+    counts="key",
+)

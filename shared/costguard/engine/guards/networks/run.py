@@ -1,12 +1,12 @@
-"""One run of the network_audit guard: look at every network, plan, mend what the policy lets be mended, and tell."""
+"""The runner of `network_audit`: what networks may not be is told of, and where a policy says so, remediated."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from costguard.cases import Case
@@ -28,12 +28,20 @@ from costguard.engine.guards.networks.look import (
     look_at_networks,
     network_now,
 )
-from costguard.engine.guards.remediations import plan_remediations, remediation_figures
+from costguard.engine.guards.remediations import (
+    cut_of,
+    log_violations,
+    plan_remediations,
+    remediation_figures,
+    remediation_messages,
+)
+from costguard.engine.guards.runner import GuardRunner, Port
 from costguard.engine.ledger.codec import record_of, value_of
-from costguard.engine.run.run import RunReport, carry_out, log_gaps
+from costguard.engine.run.run import in_its_turn
 from costguard.engine.run.run_context import PrecheckResult, RunContext, limit_of, out_of_turn, people_heard
-from costguard.engine.run.scan import Progress, ScanCursor, cut_at, no_progress, reading_until
+from costguard.engine.run.scan import Progress, no_progress
 from costguard.engine.run.snapshots import with_remediation_shadows
+from costguard.guards import NETWORK_AUDIT
 from costguard.guards.network.judge import before_of
 from costguard.planning import Plan, RuleLimit
 from costguard.policy.model.policy import Policy
@@ -180,50 +188,18 @@ class _Turns:
         return VersionCheck(_KIND, str(shard), version + 1)
 
 
-SEEN = "networks_seen"
-_LOG = logging.getLogger(__name__)
-_MOST_VIOLATIONS_LOGGED = 50  # `costguard networks` has them all
+def see_networks(
+    world: RunContext, *, deadline: datetime | None, progress: Progress, remember: bool, seen: Any = None
+) -> NetworkLook:
+    """Every network of every target."""
+
+    def looked(until: datetime | None, begin_at: str | None) -> NetworkLook:
+        return look(world, deadline=until, progress=progress, begin_at=begin_at)
+
+    return seen or in_its_turn(world, deadline, looked, cut_of, remember=remember)
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkRun:
-    """What a run of the guard found and did. `look` None: this run had been completed before."""
-
-    report: RunReport
-    look: NetworkLook | None = None
-
-
-def run_networks(
-    world: RunContext,
-    run_id: str,
-    *,
-    deadline: datetime | None = None,
-    progress: Progress = no_progress,
-) -> NetworkRun:
-    """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
-    if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
-        return NetworkRun(RunReport(run_id, None, duplicate=True))
-    looked, plan = plan_networks(world, run_id, deadline=deadline, progress=progress, remember=True)
-    SightingsRepository(world.memory.store).put(looked.sightings, looked.remembered)
-    log_gaps(looked)
-    _log_violations(looked)
-    return NetworkRun(carry_out(world, plan, deadline=deadline), looked)
-
-
-def plan_networks(
-    world: RunContext,
-    run_id: str,
-    *,
-    deadline: datetime | None = None,
-    progress: Progress = no_progress,
-    remember: bool = False,
-) -> tuple[NetworkLook, Plan]:
-    """Look and plan; nothing is written but, to `remember`, which accounts there are and whose turn is next."""
-    turns = ScanCursor(world.memory.store)
-    begin_at = turns.first(world.guard) if deadline is not None else None
-    looked = look(world, deadline=reading_until(world.clock.now(), deadline), progress=progress, begin_at=begin_at)
-    if begin_at is not None and remember:
-        turns.keep(world.guard, cut_at(looked.gaps, begin_at))
+def _plan_of(world: RunContext, run_id: str, looked: NetworkLook, *, deadline: datetime | None, remember: bool) -> Plan:
     plan = plan_remediations(world, run_id, looked, world.policy.network_audit, deadline=deadline, remember=remember)
     unused = first_seen(looked.remembered, looked.now)
     in_shadow = (
@@ -235,7 +211,7 @@ def plan_networks(
         )
         for rule in world.policy.shadows.network_audit
     )
-    return looked, with_remediation_shadows(plan, looked.judged, in_shadow)
+    return with_remediation_shadows(plan, looked.judged, in_shadow)
 
 
 def look(
@@ -262,17 +238,19 @@ def look(
     return replace(looked, remembered=remembered)
 
 
-def network_figures(report: RunReport) -> dict[str, Any]:
-    """The figures of a run for logs, metrics and the caller of a function."""
-    return remediation_figures(report, seen=SEEN)
+def _planned(world: RunContext, looked: NetworkLook) -> None:
+    SightingsRepository(world.memory.store).put(looked.sightings, looked.remembered)
+    log_violations("resource", (line.finding for line in looked.report.worth))
 
 
-def _log_violations(looked: NetworkLook) -> None:
-    """A line for each violation, so that an alarm on the logs can name the resource."""
-    violations = [each for each in looked.report.worth if each.finding.verdict is Verdict.VIOLATION]
-    for each in violations[:_MOST_VIOLATIONS_LOGGED]:
-        finding = each.finding
-        facts = {"resource": str(finding.subject), "check": finding.check, "reason": finding.reason.code.value}
-        _LOG.warning(
-            "a network is not as the policy asks", extra={**facts, "rule": finding.rule, "owner": finding.owner}
-        )
+RUNNER = GuardRunner(
+    name=NETWORK_AUDIT,
+    see=see_networks,
+    plan_of=_plan_of,
+    planned=_planned,
+    handler=NetworkHandler,
+    messages=lambda world: remediation_messages(world.policy.network_audit),
+    figures=partial(remediation_figures, seen="networks_seen"),
+    ports=frozenset({Port.NETWORKS, Port.NETWORK_REMEDIATORS}),
+    counts="network",
+)
