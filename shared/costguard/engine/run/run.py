@@ -8,11 +8,11 @@ before did counts for 24 hours, seconds to minutes longer than a daily run takes
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.actions import ActionResult, Verb
@@ -29,11 +29,7 @@ from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import (
     Progress,
     Scan,
-    ScanCursor,
     no_progress,
-    not_reached,
-    reading_until,
-    scan,
 )
 from costguard.engine.run.snapshots import keep_look, keep_shadows, shadow_figures, with_shadows
 from costguard.guards.rules.common import Mode
@@ -43,12 +39,10 @@ from costguard.ports import Clock
 
 if TYPE_CHECKING:
     from costguard.engine.guards.budgets.look import BudgetLook
-    from costguard.guards.rules.idle import IdleRule
 
 _LOG = logging.getLogger(__name__)
 WAITS_UP_TO = timedelta(minutes=5)
 """What telling people takes, and the jitter of timers; a third of the 15 minutes that function hosts grant."""
-_Look = TypeVar("_Look")
 _CAPPED = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_SHARE, ReasonCode.CAP_MONEY})
 _TOLD_TO = timedelta(minutes=1)  # a reason names its moment by the minute, rounded down
 
@@ -167,46 +161,6 @@ def plan_guard(world: RunContext, run_id: str, *, progress: Progress = no_progre
     under = world if runner.under is None else runner.under(world, looked)
     plan = runner.plan_of(under, run_id, looked, deadline=None, remember=False)
     return Planned(plan, looked, looked if runner.of_budgets else None)
-
-
-def in_its_turn(
-    world: RunContext,
-    deadline: datetime | None,
-    look: Callable[[datetime | None, str | None], _Look],
-    cut: Callable[[_Look, str], str],
-    *,
-    remember: bool,
-) -> _Look:
-    """What `look` sees in its share of the time, from the shard whose turn it is; the next begins where it is `cut`."""
-    turns = ScanCursor(world.memory.store)
-    begin_at = turns.first(world.guard) if deadline is not None else None
-    looked = look(reading_until(world.clock.now(), deadline), begin_at)
-    if begin_at is not None and remember:
-        turns.keep(world.guard, cut(looked, begin_at))
-    return looked
-
-
-def scan_in_turn(
-    world: RunContext, rules: Sequence[IdleRule], deadline: datetime | None, progress: Progress, *, remember: bool
-) -> Scan:
-    """A scan of every target for these rules, with `in_its_turn`."""
-
-    def look(until: datetime | None, begin_at: str | None) -> Scan:
-        return scan(
-            world.readings,
-            world.targets,
-            rules,
-            world.clock,
-            deadline=until,
-            progress=progress,
-            workers=world.workers,
-            begin_at=begin_at,
-        )
-
-    def cut(seen: Scan, begin_at: str) -> str:
-        return not_reached(seen.facts, begin_at)
-
-    return in_its_turn(world, deadline, look, cut, remember=remember)
 
 
 def plan_from(

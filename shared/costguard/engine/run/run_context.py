@@ -1,11 +1,11 @@
-"""Everything outside the engine that one run touches, in one value; and what acts for a guard, by its last look."""
+"""Everything outside the engine that one run touches, in one value; how it is looked at, and what acts in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from costguard.cases import Case, decision_id
 from costguard.cases.advance import plain_time
@@ -15,8 +15,18 @@ from costguard.domain.refs import Deployment, ResourceRef
 from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
-from costguard.engine.run.scan import CloudReaders, ThreadWorkers
+from costguard.engine.run.scan import (
+    CloudReaders,
+    Progress,
+    Scan,
+    ScanCursor,
+    ThreadWorkers,
+    not_reached,
+    reading_until,
+    scan,
+)
 from costguard.guards.rules.common import Mode, RemediationRule, Rung
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import RuleLimit
 from costguard.planning.last_look import CaseStanding, asked_for, not_its_turn
 from costguard.planning.rails import account_key, observing
@@ -39,6 +49,8 @@ from costguard.ports import (
     VersionCheck,
     Workers,
 )
+
+_Look = TypeVar("_Look")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,46 @@ class RunContext:
     trails: Mapping[str, CloudAuditLog] = field(default_factory=dict)
     deployment: Deployment | None = None
     keep_taggers: Mapping[str, Callable[[], KeepTagger]] = field(default_factory=dict)
+
+
+def in_its_turn(
+    world: RunContext,
+    deadline: datetime | None,
+    look: Callable[[datetime | None, str | None], _Look],
+    cut: Callable[[_Look, str], str],
+    *,
+    remember: bool,
+) -> _Look:
+    """What `look` sees in its share of the time, from the shard whose turn it is; the next begins where it is `cut`."""
+    turns = ScanCursor(world.memory.store)
+    begin_at = turns.first(world.guard) if deadline is not None else None
+    looked = look(reading_until(world.clock.now(), deadline), begin_at)
+    if begin_at is not None and remember:
+        turns.keep(world.guard, cut(looked, begin_at))
+    return looked
+
+
+def scan_in_turn(
+    world: RunContext, rules: Sequence[IdleRule], deadline: datetime | None, progress: Progress, *, remember: bool
+) -> Scan:
+    """A scan of every target for these rules, with `in_its_turn`."""
+
+    def look(until: datetime | None, begin_at: str | None) -> Scan:
+        return scan(
+            world.readings,
+            world.targets,
+            rules,
+            world.clock,
+            deadline=until,
+            progress=progress,
+            workers=world.workers,
+            begin_at=begin_at,
+        )
+
+    def cut(seen: Scan, begin_at: str) -> str:
+        return not_reached(seen.facts, begin_at)
+
+    return in_its_turn(world, deadline, look, cut, remember=remember)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from costguard.domain.money import SpendScope
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
 from costguard.engine.guards.budgets.bills import Bills, OpenPeriod, open_before, payers, read_bills
-from costguard.engine.run.run import scan_in_turn
-from costguard.engine.run.run_context import RunContext
+from costguard.engine.run.run_context import RunContext, scan_in_turn
 from costguard.engine.run.scan import Progress, Scan, no_progress
 from costguard.engine.savings import keep_bill
 from costguard.estimates.burn import Metered, MeteredFleet, in_scope, known

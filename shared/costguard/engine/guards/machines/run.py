@@ -10,8 +10,8 @@ from costguard.engine.guards.runner import GuardRunner, Port
 from costguard.engine.ledger.runs import LookRepository
 from costguard.engine.notify.notices import INSTANCE_WORDS, Words
 from costguard.engine.run.close_reads import fit_to_tell
-from costguard.engine.run.run import plan_from, scan_in_turn
-from costguard.engine.run.run_context import RunContext
+from costguard.engine.run.run import plan_from
+from costguard.engine.run.run_context import RunContext, scan_in_turn
 from costguard.engine.run.scan import Progress, Scan, scan
 from costguard.engine.run.snapshots import LOOKED_AT, Looked, look_of
 from costguard.guards import IDLE_GPU

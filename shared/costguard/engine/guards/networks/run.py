@@ -37,8 +37,14 @@ from costguard.engine.guards.remediations import (
 )
 from costguard.engine.guards.runner import GuardRunner, Port
 from costguard.engine.ledger.codec import record_of, value_of
-from costguard.engine.run.run import in_its_turn
-from costguard.engine.run.run_context import PrecheckResult, RunContext, limit_of, out_of_turn, people_heard
+from costguard.engine.run.run_context import (
+    PrecheckResult,
+    RunContext,
+    in_its_turn,
+    limit_of,
+    out_of_turn,
+    people_heard,
+)
 from costguard.engine.run.scan import Progress, no_progress
 from costguard.engine.run.snapshots import with_remediation_shadows
 from costguard.guards import NETWORK_AUDIT
