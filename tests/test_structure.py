@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from ruamel.yaml import YAML
 
+from costguard.domain.refs import CLOUDS, provider_of
 from costguard.engine.guards.registry import GUARDS
 from costguard.engine.guards.runner import Port
 from costguard.faas.http import is_http, read_request
@@ -254,6 +255,35 @@ def test_every_emulator_has_the_folders_of_its_provider() -> None:
         for provider in provider_files()
     }
     assert {provider: names for provider, names in lacking.items() if names} == {}
+
+
+NOT_OF_EVERY_PROVIDER = {
+    "report/network/catalogue.py": "numbers of benchmarks: CIS and Prowler have none for some clouds",
+    "settings/references.py": "keys that AWS's SDK finds by itself",
+}
+"""Modules with a table that some providers alone are in, and why."""
+
+
+def test_a_table_by_provider_has_every_provider() -> None:
+    """Of the product, and of the rigs that the contract suites run on; a provider is a part of `CLOUDS`."""
+    providers = set(provider_files())
+    assert {provider_of(cloud) for cloud in CLOUDS} == providers
+
+    def lacking(path: Path) -> Iterator[tuple[str, int]]:
+        for node in ast.walk(tree(path)):
+            keys = _keys(node) if isinstance(node, ast.Dict) else set()
+            if len(keys & providers) > 1 and not providers <= keys:
+                yield ", ".join(sorted(providers - keys)), node.lineno
+
+    rigs = [*(ROOT / "tests/contract").glob("*_worlds.py"), ROOT / "tests/contract/test_signal_source.py"]
+    assert offences([*(path for path in modules() if not within(path, NOT_OF_EVERY_PROVIDER)), *rigs], lacking) == []
+    assert [place for place in NOT_OF_EVERY_PROVIDER if not offences([PACKAGE / place], lacking)] == []
+
+
+def _keys(node: ast.Dict) -> set[str]:
+    """Those that are text, and the text that those which are tuples begin with."""
+    first = (key.elts[0] if isinstance(key, ast.Tuple) and key.elts else key for key in node.keys)
+    return {str(key.value) for key in first if isinstance(key, ast.Constant)}
 
 
 def test_only_settings_reads_the_environment() -> None:
