@@ -271,9 +271,8 @@ def test_a_table_by_provider_has_every_provider() -> None:
 
     def lacking(path: Path) -> Iterator[tuple[str, int]]:
         for node in ast.walk(tree(path)):
-            keys = _keys(node) if isinstance(node, ast.Dict) else set()
-            if len(keys & providers) > 1 and not providers <= keys:
-                yield ", ".join(sorted(providers - keys)), node.lineno
+            if isinstance(node, ast.Dict) and len(_keys(node) & providers) > 1 and providers - _keys(node):
+                yield ", ".join(sorted(providers - _keys(node))), node.lineno
 
     rigs = [*(ROOT / "tests/contract").glob("*_worlds.py"), ROOT / "tests/contract/test_signal_source.py"]
     assert offences([*(path for path in modules() if not within(path, NOT_OF_EVERY_PROVIDER)), *rigs], lacking) == []
