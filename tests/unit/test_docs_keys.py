@@ -6,13 +6,14 @@ import importlib
 import importlib.util
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, RotationMeans
-from costguard.providers.kit.kms.answers import IN_NO_ROW, KeyFacts, MatrixRow, rotatability_of, tables
+from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, Rotatability, RotationMeans
+from costguard.providers.kit.kms.answers import IN_NO_ROW, KeyFacts, MatrixRow, rotatability_of
+from costguard.report.notices.remediations import rotation_cost_words
 
 PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
 BEGINS, ENDS = "<!-- matrices -->\n", "<!-- end of matrices -->\n"
@@ -47,6 +48,41 @@ def every_kind() -> list[KeyFacts]:
             )
         )
     ]
+
+
+def table(matrix: Sequence[MatrixRow]) -> str:
+    """The rows as a Markdown table, in the order in which they are looked up."""
+    names = ("key", "set to rotate", "on demand", "by a successor", "a rotation costs", "note", "source")
+    head = f"| {' | '.join(names)} |\n|{'---|' * len(names)}\n"
+    return head + "".join(_line(row) for row in matrix)
+
+
+def tables(matrices: Mapping[str, Sequence[MatrixRow]]) -> str:
+    """One table under a heading for each vendor, by its name for people."""
+    return "\n".join(f"### {vendor}\n\n{table(matrix)}" for vendor, matrix in matrices.items())
+
+
+def _line(row: MatrixRow) -> str:
+    allows = row.allows
+    on_demand = "yes" if RotationMeans.ON_DEMAND in allows.means else "no"
+    cost = rotation_cost_words(allows.cost)
+    told = f"{cost} ({allows.cost.as_of})" if allows.cost.as_of else cost
+    cells = (row.when, _set_to_rotate(allows), on_demand, _by_successor(allows), told, allows.note, allows.source)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _by_successor(allows: Rotatability) -> str:
+    if RotationMeans.SUCCESSOR not in allows.means:
+        return "no"
+    return "yes" if allows.succeeds else "by its owner"
+
+
+def _set_to_rotate(allows: Rotatability) -> str:
+    if RotationMeans.AUTOMATIC not in allows.means:
+        return "no"
+    if allows.shortest_days == allows.longest_days:
+        return f"every {allows.shortest_days} days exactly"
+    return f"every {allows.shortest_days} to {allows.longest_days} days"
 
 
 @pytest.mark.release

@@ -155,7 +155,6 @@ PURPOSES: Mapping[str, Purpose] = MappingProxyType(
 )
 
 _KEPT = ("deny", "ledger", "secrets", "objects")
-_MOST_KEYS_SHOWN = 6  # of one statement, in a table for people
 
 FUNCTIONS: Mapping[str, Needs] = MappingProxyType(
     {
@@ -261,47 +260,3 @@ def spellings(names: Iterable[str]) -> tuple[str, ...]:
     """Each name as people write it: `do-not-stop`, `do_not_stop`, `donotstop`."""
     forms = {form for name in names for form in (name, name.replace("-", "_"), name.replace("-", ""))}
     return tuple(sorted(forms))
-
-
-def table(documents: Mapping[str, Document]) -> str:
-    """One cloud's documents as a Markdown table: what each is for, what it allows, and on what."""
-    lines = ["| document | for the role that | allows | on |", "|---|---|---|---|"]
-    for name, document in documents.items():
-        if name == "deny":
-            continue
-        begins = f"| `{name}` | {PURPOSES[name].why} |"
-        for statement in document.get("Statement") or document["statement"]:
-            told = {key.lower(): value for key, value in statement.items()}
-            where = " ".join(f"`{one}`" for one in _listed(told["resource"]))
-            lines.append(f"{begins} {_by_service(told['action'])} | {where}{_when(told)} |")
-            begins = "| | |"
-    return "\n".join(lines) + "\n"
-
-
-def denials(document: Document) -> str:
-    """What `deny` denies, as a Markdown list."""
-    lines = []
-    for statement in document.get("Statement") or document["statement"]:
-        told = {key.lower(): value for key, value in statement.items()}
-        but = ", but those that are named" if "notresource" in told else ""
-        lines.append(f"* {_by_service(told['action'])}{_when(told)}{but}")
-    return "\n".join(lines) + "\n"
-
-
-def _when(told: Mapping[str, Any]) -> str:
-    keys = [f"`{key}`" for conditions in told.get("condition", {}).values() for key in conditions]
-    more = [f"{len(keys) - _MOST_KEYS_SHOWN} more"] if len(keys) > _MOST_KEYS_SHOWN else []
-    return f", by {', '.join([*keys[:_MOST_KEYS_SHOWN], *more])}" if keys else ""
-
-
-def _by_service(actions: str | list[str]) -> str:
-    """`ec2:` once for all of its actions."""
-    found: dict[str, list[str]] = {}
-    for action in _listed(actions):
-        service, _, name = action.rpartition(":")
-        found.setdefault(service, []).append(f"`{name}`")
-    return "; ".join(f"{service}: {', '.join(names)}" for service, names in found.items())
-
-
-def _listed(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""How each kind of key can be given new material, by vendor: rows of data that code and docs/keys.md are made from.
+"""How each kind of key can be given new material, by vendor: rows of data, which docs/keys.md shows.
 
 Each provider's `kms/answers.py` has its rows in `MATRIX`, and a `rotatability(…)` that looks a key up in it.
 """
@@ -23,7 +23,6 @@ from costguard.domain.keys import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.fields import Fields, as_documented, named, text
-from costguard.report.notices.remediations import rotation_cost_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,38 +148,3 @@ def add_tags(
         if of_key is None or name in of_key:
             raise ValueError("a tag of something else, or twice")
         of_key[name] = value_of(tag)
-
-
-def table(matrix: Sequence[MatrixRow]) -> str:
-    """The rows as a Markdown table, in the order in which they are looked up."""
-    names = ("key", "set to rotate", "on demand", "by a successor", "a rotation costs", "note", "source")
-    head = f"| {' | '.join(names)} |\n|{'---|' * len(names)}\n"
-    return head + "".join(_line(row) for row in matrix)
-
-
-def tables(matrices: Mapping[str, Sequence[MatrixRow]]) -> str:
-    """One table under a heading for each vendor, by its name for people."""
-    return "\n".join(f"### {vendor}\n\n{table(matrix)}" for vendor, matrix in matrices.items())
-
-
-def _line(row: MatrixRow) -> str:
-    allows = row.allows
-    on_demand = "yes" if RotationMeans.ON_DEMAND in allows.means else "no"
-    cost = rotation_cost_words(allows.cost)
-    told = f"{cost} ({allows.cost.as_of})" if allows.cost.as_of else cost
-    cells = (row.when, _set_to_rotate(allows), on_demand, _by_successor(allows), told, allows.note, allows.source)
-    return f"| {' | '.join(cells)} |\n"
-
-
-def _by_successor(allows: Rotatability) -> str:
-    if RotationMeans.SUCCESSOR not in allows.means:
-        return "no"
-    return "yes" if allows.succeeds else "by its owner"
-
-
-def _set_to_rotate(allows: Rotatability) -> str:
-    if RotationMeans.AUTOMATIC not in allows.means:
-        return "no"
-    if allows.shortest_days == allows.longest_days:
-        return f"every {allows.shortest_days} days exactly"
-    return f"every {allows.shortest_days} to {allows.longest_days} days"
