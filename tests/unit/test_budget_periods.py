@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
@@ -90,12 +89,9 @@ def test_a_dated_budget_without_its_days_is_refused(first: date | None, last: da
         period_at(BudgetPeriod(PeriodKind.DATED, "UTC", first, last), utc(2026, 1, 1))
 
 
-def test_the_fraction_passed_is_by_time_and_stays_between_nothing_and_all() -> None:
+def test_what_is_left_is_by_time_and_stays_between_nothing_and_all() -> None:
     november = at(PeriodKind.MONTHLY, utc(2026, 11, 15))
 
-    assert november.fraction_passed(utc(2026, 11, 16)) == Decimal("0.5")
-    assert november.fraction_passed(utc(2026, 10, 1)) == 0
-    assert november.fraction_passed(utc(2027, 1, 1)) == 1
     assert november.hours_left(utc(2026, 11, 30)) == 24
     assert november.hours_left(utc(2027, 1, 1)) == 0
 

@@ -12,8 +12,6 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 
 EVERY_PORT = ((0, 65535),)
-ANYWHERE = ("0.0.0.0/0", "::/0")
-"""The whole internet, as networks."""
 
 
 class Direction(str, Enum):

@@ -57,17 +57,9 @@ class Period:
         """Its days, in order; they fill it without a hole."""
         return tuple(days_between(self.start, self.end, self.zone))
 
-    def fraction_passed(self, now: datetime) -> Decimal:
-        """How much of it lies behind, by time: 0 before it, 1 from its end on."""
-        gone = min(max(now, self.start), self.end) - self.start
-        return Decimal(gone // _TICK) / Decimal((self.end - self.start) // _TICK)
-
     def hours_left(self, now: datetime) -> Decimal:
         """How much of it lies ahead."""
         return hours(self.end - min(max(now, self.start), self.end))
-
-
-_TICK = timedelta(microseconds=1)
 
 
 @lru_cache(maxsize=4096)  # a year of days in ten zones

@@ -384,12 +384,6 @@ def _doubts(
         yield Reason(ReasonCode.BILL_ESTIMATED, {"estimated_percent": estimated, "allowed_percent": allowed_share})
 
 
-def month_to_date(status: BudgetStatus) -> tuple[Money, ...]:
-    """Everything spent, with what no rate was given for beside it in its own currency."""
-    main = [status.spent.total] if status.spent is not None else []
-    return totals([*main, *(money for part in status.parts for money in part.unconverted)])
-
-
 def age_of_bill(status: BudgetStatus, now: datetime) -> Decimal | None:
     """How many hours the oldest bill is behind; None where one says nothing."""
     moments = [part.complete_until for part in status.parts]

@@ -27,7 +27,6 @@ from costguard.guards.network.reachability.exposure import Path
 from costguard.guards.network.rules import AuditRule, NetworkCheck, rule_text
 
 _LOGS_CARDS_ONLY = "tencent"  # CreateFlowLog takes no VPC and no subnet any more
-_TAKEN_OFF = frozenset({"instance", "interface"})
 
 
 def remediation_of(finding: Finding, inventory: NetworkInventory, rule: AuditRule) -> Remediation | None:

@@ -194,12 +194,6 @@ _LADDER_STEP = _step(dict.fromkeys(("warn", "snapshot", "stop", "terminate"), ("
 _BUDGET_STEP = _step(
     {"warn": (), "stop_idle": ("idle_for", "wait"), "stop": ("classes", "wait"), "freeze": ("of", "wait")}
 )
-_AT = {
-    "type": "object",
-    "minProperties": 1,
-    "propertyNames": _PERCENT,
-    "additionalProperties": _some(_BUDGET_STEP),
-}
 
 FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (f.Version, {"const": 1}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import Decimal
 from enum import Enum
 from itertools import pairwise
 from typing import Annotated, Any, TypeVar
@@ -34,7 +33,6 @@ from costguard.policy.syntax.values import check_account_id, check_region
 from costguard.policy.syntax.yaml12 import read_yaml
 from costguard.policy.syntax.yaml_nodes import plain
 
-_ALL = Decimal(100)
 _LADDER = ("warned", "stopped", "warned_again", "snapshotted")
 
 

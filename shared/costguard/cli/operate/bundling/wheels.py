@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,8 +138,3 @@ def _told(stderr: str) -> str:
     """The end of what pip said, without addresses: they may hold a password."""
     lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("WARNING: Location")]
     return "\n".join(_ADDRESS.sub("…", line) for line in lines[-_TOLD_LINES:])
-
-
-def by_name(wheels: Iterable[Wheel]) -> Mapping[str, Wheel]:
-    """Wheels by their package's canonical name."""
-    return {wheel.pin.name: wheel for wheel in wheels}

@@ -97,7 +97,6 @@ def _internet() -> dict[int, tuple[Range, ...]]:
 
 INTERNET = _internet()
 """Addresses that the internet routes, by family."""
-_ELSEWHERE = {family: tuple(minus([WHOLE[family]], INTERNET[family])) for family in (V4, V6)}
 
 
 def written(family: int, ranges: Sequence[Range], *, exactly: bool = False) -> tuple[str, ...]:
@@ -169,8 +168,3 @@ def _cut(box: Box, hole: Box) -> Iterable[Box]:
 def peers_of(some: Iterable[Box]) -> list[Range]:
     """The peers that are in any of the boxes."""
     return merged((box[0], box[1]) for box in some)
-
-
-def ports_of(some: Iterable[Box]) -> list[Range]:
-    """The ports that are in any of the boxes."""
-    return merged((box[2], box[3]) for box in some)
