@@ -27,9 +27,8 @@ from statistics import median
 from cloudstand.world.billing import billed_until, day_offset
 from costguard.domain.money import Money
 from costguard.estimates.billed import Charge, charges, total_in
-from costguard.estimates.burn import MeteredFleet, burning
+from costguard.estimates.burn import KEPT, MeteredFleet, burning
 from costguard.estimates.burn import known as known_by
-from costguard.estimates.meter import KEPT
 from costguard.estimates.period import days_between, start_of
 from costguard.estimates.reconcile import reconciled
 from costguard.estimates.spent import RunRate, rest_rate, spent

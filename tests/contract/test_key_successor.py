@@ -32,7 +32,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.keys import EncryptionKey, KeyState
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
+from costguard.guards.keys.judge import DECISION, SUCCESSOR_OF
 from costguard.ports import KeySource, KeySuccessor
 from costguard.providers.alibaba.iam.permissions import REACH as ALIBABA
 from costguard.providers.alibaba.kms.rotation import AlibabaKeySuccessor

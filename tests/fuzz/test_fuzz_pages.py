@@ -35,8 +35,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Inventory, SnapshotState
 from costguard.guards.idle.judge import examine, judge_instance
 from costguard.guards.rules.idle import IdleBounds
-from costguard.planning.exempt import exemption
-from costguard.planning.rails import world_rail
+from costguard.planning.rails import exemption, world_rail
 from costguard.ports import Target
 from costguard.providers.aws.compute.executor import AwsExecutor
 from costguard.providers.aws.compute.instance_types import AwsTypes

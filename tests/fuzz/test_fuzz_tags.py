@@ -14,7 +14,7 @@ from tests.fuzz.mutations import texts
 
 from costguard.domain.reasons import ReasonCode
 from costguard.guards.rules.common import Protection, Selector
-from costguard.planning.exempt import exemption
+from costguard.planning.rails import exemption
 from costguard.policy.model.ownership import owner_name
 from costguard.policy.model.protection import protected_by_tag
 from costguard.providers.aws.compute.instances import keeper_of

@@ -21,12 +21,11 @@ from cloudstand.world.billing import day_offset
 from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.records import OtherCharge
 from costguard.domain.findings import Verdict
-from costguard.domain.money import SpendScope
+from costguard.domain.money import ExchangeRate, SpendScope
 from costguard.domain.resources import InstanceState
 from costguard.engine.guards.budgets.look import look
 from costguard.engine.guards.budgets.notifying import budget_reports
 from costguard.engine.ledger.notices import NoticeState, OutboxNotice
-from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, PeriodKind
 
 on_every_cloud = pytest.mark.parametrize("cloud", CLOUDS)

@@ -18,9 +18,8 @@ from tests.world_ports.translate import to_world
 from cloudstand.world import workload as does
 from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.records import OtherCharge
-from costguard.domain.money import SpendScope
+from costguard.domain.money import ExchangeRate, SpendScope
 from costguard.domain.resources import InstanceState
-from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import BudgetRule, BudgetStep, PriorityClass, StepKind
 from costguard.guards.rules.common import Mode, Selector
 

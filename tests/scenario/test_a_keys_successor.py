@@ -29,8 +29,8 @@ from costguard.engine.ledger.cases import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run import GuardRun, run_guard
 from costguard.engine.run.run_context import RunContext
+from costguard.guards.keys.judge import DECISION, SUCCESSOR_OF
 from costguard.guards.keys.rules import KeyRule, KeySelector
-from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.terms import with_digest
 

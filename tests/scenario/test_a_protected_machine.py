@@ -11,8 +11,7 @@ from tests.scenario.stage import CLOUDS, Stage, idle_machine
 
 from costguard.cases import CaseStatus
 from costguard.domain.reasons import ReasonCode
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Protection
+from costguard.guards.rules.common import Bars, Protection
 from costguard.policy.model.policy import Policy
 from costguard.report.words.sentences import Language
 

@@ -21,8 +21,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind, InstanceDetail
 from costguard.engine.run.run import RunReport, run_guard
-from costguard.guards.rules.cloud_protection import STOP, TERMINATION, Bars
-from costguard.guards.rules.common import Mode, Protection, Step
+from costguard.guards.rules.common import STOP, TERMINATION, Bars, Mode, Protection, Step
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.agreed import in_both
 from costguard.policy.model.policy import Policy

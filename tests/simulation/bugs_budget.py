@@ -12,7 +12,7 @@ _TELL = "costguard.engine.guards.budgets.notifying"
 _LOOK = "costguard.engine.guards.budgets.look"
 _BILLS = "costguard.engine.guards.budgets.bills"
 _BILLED = "costguard.estimates.billed"
-_METER = "costguard.estimates.meter"
+_METER = "costguard.estimates.burn"
 _MERGING = "costguard.planning.plan"
 
 _TRUSTING = (
@@ -144,7 +144,7 @@ _RECKONING = (
         (13,),
         (
             Edit(
-                "costguard.estimates.exchange",
+                "costguard.domain.money",
                 "latest.rate if latest.base == money.currency else 1 / latest.rate",
                 "latest.rate",
             ),

@@ -188,7 +188,7 @@ _SPARED = (
         (12,),
         (
             Edit(
-                "costguard.planning.exempt",
+                "costguard.planning.rails",
                 "return protected_by_tag(tags, policy.protection, now) or _protected_account(ref, policy)",
                 "return _protected_account(ref, policy)",
             ),

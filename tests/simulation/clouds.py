@@ -29,7 +29,7 @@ from costguard.domain.errors import (
 from costguard.domain.money import HourlyRate, Money, SpendReport, SpendScope, VendorBudget
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, InstanceState, Inventory, Volume
-from costguard.guards.rules.cloud_protection import STOP, TERMINATION
+from costguard.guards.rules.common import STOP, TERMINATION
 from costguard.ports import Discovery, SignalReport, Target
 
 _Result = TypeVar("_Result")

@@ -11,12 +11,11 @@ import pytest
 from tests.builders import ref, usd
 
 from costguard.domain.findings import Verdict
-from costguard.domain.money import Bill, ChargeCategory, Money, PricingCategory, SpendLine, SpendScope
+from costguard.domain.money import Bill, ChargeCategory, ExchangeRate, Money, PricingCategory, SpendLine, SpendScope
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ScopeRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.estimates.burn import Metered, MeteredFleet, known
-from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, age_of_bill, assess, judge
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, CostBasis, Counted, PeriodKind, Trust
 from costguard.guards.rules.common import Mode

@@ -17,12 +17,11 @@ from tests.scenario.stage import DAY, START, Stage, idle_machine
 from tests.world_ports.spend import WorldSpend
 from tests.world_ports.translate import to_world
 
-from costguard.domain.money import Bill, ChargeCategory, Money, PricingCategory, SpendLine, SpendScope
+from costguard.domain.money import Bill, ChargeCategory, ExchangeRate, Money, PricingCategory, SpendLine, SpendScope
 from costguard.domain.resources import Billing
 from costguard.engine.guards.budgets.look import look
 from costguard.estimates.burn import known
 from costguard.estimates.commitments import CommitmentEvidence, PrepaidTerm, terms_in
-from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import RUN_RATE
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, CostBasis, Counted

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import usd
 
-from costguard.domain.money import Bill, ChargeCategory, Money, SpendLine, SpendScope
+from costguard.domain.money import Bill, ChargeCategory, ExchangeRate, Money, SpendLine, SpendScope
 from costguard.domain.refs import ResourceRef
 from costguard.estimates.burn import Metered, known
-from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Mode

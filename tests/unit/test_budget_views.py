@@ -15,10 +15,9 @@ from rich.console import Console
 from tests.builders import SHARD, ref, usd
 
 from costguard.cli.output import print_table
-from costguard.domain.money import Bill, ChargeCategory, Money, SpendLine, SpendScope
+from costguard.domain.money import Bill, ChargeCategory, ExchangeRate, Money, SpendLine, SpendScope
 from costguard.domain.resources import Gap, GapKind
 from costguard.estimates.burn import Metered, known
-from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.traces import by_machine
 from costguard.guards.budget.alerts import AlertKind
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess

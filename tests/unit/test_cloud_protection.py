@@ -31,8 +31,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.budget.steps import BudgetStanding, machine_rules
 from costguard.guards.idle.judge import judge_instance, kept_reason
-from costguard.guards.rules.cloud_protection import Bars, barring
-from costguard.guards.rules.common import Protection, Step
+from costguard.guards.rules.common import Bars, Protection, Step, barring
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanInputs, build_plan, exemption, world_rail
 from costguard.policy.diff.differences import Direction

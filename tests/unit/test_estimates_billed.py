@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import usd
 
-from costguard.domain.money import ChargeCategory, Money, SpendLine
+from costguard.domain.money import ChargeCategory, ExchangeRate, Money, SpendLine
 from costguard.estimates.billed import Charge, billed, charges, counted, daily, in_currency, is_usage, total_in
-from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.period import days_between
 from costguard.guards.budget.rules import CostBasis, Counted
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import ref, usd
 
-from costguard.domain.money import Money, SpendScope
+from costguard.domain.money import ExchangeRate, Money, SpendScope
 from costguard.estimates.burn import Accrued, Metered, accrued, burning, in_scope, priced_in
-from costguard.estimates.exchange import ExchangeRate
 
 START = datetime(2026, 11, 1, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

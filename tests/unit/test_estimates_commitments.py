@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from tests.builders import usd
 
-from costguard.domain.money import Bill, ChargeCategory, Money, PricingCategory, SpendLine
+from costguard.domain.money import Bill, ChargeCategory, ExchangeRate, Money, PricingCategory, SpendLine
 from costguard.domain.refs import ResourceRef
 from costguard.estimates.billed import condensed
 from costguard.estimates.commitments import Commitment, CommitmentEvidence, PrepaidTerm, known_commitments
-from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.period import Period
 from costguard.guards.budget.rules import CostBasis, Counted
 

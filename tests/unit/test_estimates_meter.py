@@ -15,8 +15,7 @@ from costguard.domain.money import HourlyRate
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceState
 from costguard.engine.ledger.savings import MeterRepository
-from costguard.estimates.burn import Metered
-from costguard.estimates.meter import KEPT, MeterSheet, metered_on
+from costguard.estimates.burn import KEPT, Metered, MeterSheet, metered_on
 
 HOUR = timedelta(hours=1)
 LATER = NOW + HOUR

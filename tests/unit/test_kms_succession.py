@@ -31,9 +31,8 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.remediations import FINAL, SUCCESSION, Remediation, RemediationKind
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.guards.keys.run import followed
-from costguard.guards.keys.judge import gentlest, judge, remediation_of
+from costguard.guards.keys.judge import NOBODY, SUCCESSOR_OF, gentlest, inverse, judge, lineages, remediation_of
 from costguard.guards.keys.rules import KeyRule, KeySelector
-from costguard.guards.keys.succession import NOBODY, SUCCESSOR_OF, inverse, lineages
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText, Target

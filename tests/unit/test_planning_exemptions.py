@@ -14,7 +14,7 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Billing, Instance, Keeper, ManagedBy
 from costguard.guards.rules.common import Protection, Selector
 from costguard.planning import PlanInputs, build_plan, exemption, judge_all
-from costguard.planning.exempt import overlaid
+from costguard.planning.rails import overlaid
 from costguard.policy.model.policy import Account, Exemption, Owner
 
 ACCOUNT = "111122223333"

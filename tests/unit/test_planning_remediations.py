@@ -31,8 +31,8 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode, Protection, Selector
 from costguard.planning import CapUse, ClaimView, Plan, RuleLimit
-from costguard.planning.exempt import key_exception, setting_bar
 from costguard.planning.plan import NoticeView
+from costguard.planning.rails import key_exception, setting_bar
 from costguard.planning.remediation import NOTICES_A_RUN, Judged, RemediationInputs, build_remediation_plan
 from costguard.policy.model.policy import Account, Exemption
 

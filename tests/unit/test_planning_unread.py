@@ -10,8 +10,7 @@ from tests.builders import NOW, case, detail, fact, instance, policy, ref, rule,
 from costguard.cases import Case
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Instance
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Protection
+from costguard.guards.rules.common import Bars, Protection
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.planning.rails import unread_protections

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from costguard.domain.money import Money, SpendScope
+from costguard.domain.money import ExchangeRate, Money, SpendScope
 from costguard.domain.refs import CLOUDS
-from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import (
     BudgetPeriod,
     BudgetRule,

@@ -14,8 +14,18 @@ from datetime import datetime, timedelta
 
 from typing_extensions import assert_never
 
-from costguard.backtest.hours import IDLE, UNKNOWN, Hours, hours_of, until_whole
-from costguard.backtest.model import Machine, Regret, Replay, WouldStop, tally
+from costguard.backtest.model import (
+    IDLE,
+    UNKNOWN,
+    Hours,
+    Machine,
+    Regret,
+    Replay,
+    WouldStop,
+    hours_of,
+    tally,
+    until_whole,
+)
 from costguard.cases import Case, CaseStatus, CaseStep, SubjectSnapshot, advance, claimed, confirming, noticed
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.cases.case import climbed

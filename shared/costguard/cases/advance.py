@@ -34,8 +34,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.rules.cloud_protection import Bars, barring, leads_to, protections_of
-from costguard.guards.rules.common import Mode, Rung
+from costguard.guards.rules.common import Bars, Mode, Rung, barring, leads_to, protections_of
 from costguard.guards.rules.idle import SPENT
 from costguard.policy.diff.idle import loosens
 from costguard.policy.model.terms import rule_from_terms, terms

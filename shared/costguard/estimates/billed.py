@@ -11,8 +11,7 @@ from typing import Protocol
 
 from typing_extensions import assert_never
 
-from costguard.domain.money import ChargeCategory, Money, SpendLine, totals
-from costguard.estimates.exchange import ExchangeRate, converted
+from costguard.domain.money import ChargeCategory, ExchangeRate, Money, SpendLine, converted, totals
 from costguard.estimates.period import Day
 
 _PLACES = Decimal("1E-10")  # parts of a charge end at this place, so that they add up to the charge exactly

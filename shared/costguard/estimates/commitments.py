@@ -10,11 +10,10 @@ from decimal import Decimal
 from enum import Enum
 
 from costguard.domain.findings import InstanceFact
-from costguard.domain.money import HOURS_PER_MONTH, Bill, Money, SpendScope
+from costguard.domain.money import HOURS_PER_MONTH, Bill, ExchangeRate, Money, SpendScope, converted
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing
 from costguard.estimates.billed import Counting
-from costguard.estimates.exchange import ExchangeRate, converted
 from costguard.estimates.period import Period
 from costguard.estimates.purchases import YEAR, Days, Kind, Paid, bill_day, coming_again, months_on, purchases, repeated
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
-from costguard.domain.money import ChargeCategory, Money, SpendLine, hours
+from costguard.domain.money import ChargeCategory, ExchangeRate, Money, SpendLine, hours, rate_on
 from costguard.domain.refs import ResourceRef
 from costguard.estimates.billed import Charge, Counting, counted
 from costguard.estimates.burn import Metered
-from costguard.estimates.exchange import ExchangeRate, rate_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """From findings and cases to a plan: what is due, what a rail holds, what is only rehearsed. Pure."""
 
 from costguard.planning.build import build_plan, judge_all, judged, subjects_to_examine, verdicts_on
-from costguard.planning.exempt import exemption
 from costguard.planning.plan import (
     CapUse,
     ClaimView,
@@ -14,7 +13,7 @@ from costguard.planning.plan import (
     RuleLimit,
     Transition,
 )
-from costguard.planning.rails import cap_of, caps_of, world_rail
+from costguard.planning.rails import cap_of, caps_of, exemption, world_rail
 from costguard.planning.savings import Spender, dearest, least_harm, spenders
 
 __all__ = [

@@ -26,10 +26,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, Launch
 from costguard.guards.idle.judge import gentlest_rule, judge
-from costguard.guards.rules.cloud_protection import protections_of
-from costguard.guards.rules.common import Mode, at_most
+from costguard.guards.rules.common import Mode, at_most, protections_of
 from costguard.guards.rules.idle import IdleRule
-from costguard.planning.exempt import overlaid
 from costguard.planning.last_look import asked_for
 from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition, merged
 from costguard.planning.rails import (
@@ -39,6 +37,7 @@ from costguard.planning.rails import (
     cap_rail,
     mode_rail,
     observed,
+    overlaid,
     rule_limit,
     unread_protections,
     with_one_more,

@@ -13,8 +13,8 @@ from costguard.domain.money import Money, SpendScope
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Launch
 from costguard.domain.savings import Sighting
-from costguard.planning.exempt import exemption
 from costguard.planning.plan import KeptLines
+from costguard.planning.rails import exemption
 from costguard.policy.model.ownership import owner_name
 from costguard.policy.model.policy import Policy
 

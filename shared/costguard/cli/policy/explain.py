@@ -77,8 +77,7 @@ def explain(
 
 
 def _described(path: Path, policy: Policy, here: CliContext) -> Explained:
-    from costguard.policy.trial.described import described_fact, described_launch
-    from costguard.policy.trial.documents import read_described
+    from costguard.policy.trial.documents import described_fact, described_launch, read_described
 
     said = read_described(str(path), text_of(path))
     at = said.at or here.clock.now()

@@ -22,11 +22,11 @@ from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Scan, gap_of
 from costguard.guards import IDLE_GPU
 from costguard.guards.idle.judge import kept_reason
-from costguard.guards.rules.cloud_protection import Bars
+from costguard.guards.rules.common import Bars
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import NoticeView, Plan, PlanInputs, build_plan
 from costguard.policy.model.policy import Policy
-from costguard.policy.syntax.notation import duration
+from costguard.policy.syntax.units import duration
 
 COMMON_WINDOWS = tuple(timedelta(hours=hours) for hours in (1, 2, 3, 6, 12, 24, 48, 72, 168))
 """Looked over beside those of the rules, so that a recording serves rules that are not written yet."""

@@ -26,7 +26,7 @@ from costguard.engine.ledger.cases import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.act import pause_reason
 from costguard.guards import OF_MACHINES
-from costguard.guards.keys import succession as kms_succession
+from costguard.guards.keys import judge as kms_succession
 from costguard.guards.network import judge as network_audit
 from costguard.ports import ActionExecutor, InventorySource, KeySource, KeySuccessor, NetworkRemediator, VersionCheck
 

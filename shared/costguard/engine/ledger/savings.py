@@ -11,7 +11,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.savings import FINAL, MachineBill, RecordedSaving, SavingChange
 from costguard.engine.ledger.codec import SAVING, record_of, until_uncontested, value_of
-from costguard.estimates.meter import MeteredRun, MeterSheet
+from costguard.estimates.burn import MeteredRun, MeterSheet
 from costguard.ports import Put, Record, RecordStore
 
 _LOOK = "saving_look"  # key: shard

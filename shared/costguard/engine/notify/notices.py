@@ -17,8 +17,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.run.run_context import RunContext
-from costguard.guards.rules.cloud_protection import barring, leads_to
-from costguard.guards.rules.common import Consent, Mode, Rung
+from costguard.guards.rules.common import Consent, Mode, Rung, barring, leads_to
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanIndex, Transition
 from costguard.policy.model.ownership import channel_of

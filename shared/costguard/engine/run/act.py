@@ -36,7 +36,7 @@ from costguard.engine.ledger.caps import Claim, Reservation
 from costguard.engine.ledger.memory import Memory, note
 from costguard.engine.run.run_context import ActionHandler, PrecheckResult, RunContext
 from costguard.engine.savings import keep_ledger
-from costguard.guards.rules.cloud_protection import Bars
+from costguard.guards.rules.common import Bars
 from costguard.planning import Plan, PlanIndex, RuleLimit, Transition, cap_of
 from costguard.planning.last_look import not_its_step
 from costguard.policy.model.terms import rule_from_terms

@@ -29,8 +29,7 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.act import moved
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import gap_of
-from costguard.guards.rules.cloud_protection import STOP, TERMINATION, barring, leads_to, needed
-from costguard.guards.rules.common import Mode
+from costguard.guards.rules.common import STOP, TERMINATION, Mode, barring, leads_to, needed
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Held, Plan, PlanIndex, PlanInputs, Transition, judged, subjects_to_examine
 from costguard.planning.rails import SEEN_WITHIN, account_key, barred_by, others_of

@@ -10,14 +10,13 @@ from functools import reduce
 from operator import add
 
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.money import Bill, Money, SpendLine, hours, totals
+from costguard.domain.money import Bill, ExchangeRate, Money, SpendLine, hours, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ScopeRef
 from costguard.domain.resources import Gap
 from costguard.estimates.billed import Charge, DailySpend, charges, daily, in_currency, is_usage
 from costguard.estimates.burn import Metered, MeteredFleet, Surge, burning, floor_of, priced_in, surge
 from costguard.estimates.commitments import Commitment, PrepaidTerm, known_commitments
-from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import Forecast, forecast
 from costguard.estimates.period import Day, Period, date_in, days_between
 from costguard.estimates.reconcile import Reconciled, Unexplained, reconciled, unexplained

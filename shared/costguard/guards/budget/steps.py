@@ -15,8 +15,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.money import SpendScope
 from costguard.domain.reasons import Reason
 from costguard.guards.budget.rules import BudgetRule, BudgetStep, PriorityClass, StepKind
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Selector, Step
+from costguard.guards.rules.common import Bars, Selector, Step
 from costguard.guards.rules.idle import BudgetCause, IdleRule, percent_words
 
 

@@ -28,7 +28,7 @@ from costguard.domain.signals import (
 )
 from costguard.guards import BUDGET, IDLE_GPU
 from costguard.guards.idle.contradiction import contradiction
-from costguard.guards.rules.cloud_protection import Bars, barring
+from costguard.guards.rules.common import Bars, barring
 from costguard.guards.rules.idle import (
     FREE_SIGNALS,
     SPENT,

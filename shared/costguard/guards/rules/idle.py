@@ -10,8 +10,7 @@ from decimal import Decimal
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Instance
 from costguard.domain.signals import SignalName
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Limits, Mode, Rung, Selector, Step
+from costguard.guards.rules.common import Bars, Limits, Mode, Rung, Selector, Step
 
 SPENT = "spent"
 """The check of machines that a spent budget asks for; they are judged with the idle ones."""

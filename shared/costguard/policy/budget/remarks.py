@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
 
-from costguard.domain.money import Money, SpendScope
+from costguard.domain.money import Money, SpendScope, converted
 from costguard.domain.refs import provider_of
-from costguard.estimates.exchange import converted
 from costguard.guards.budget.rules import BudgetRule, PeriodKind, period_at
 from costguard.policy.budget.scope import unusable
 from costguard.policy.model.policy import Policy

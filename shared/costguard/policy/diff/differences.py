@@ -13,7 +13,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from costguard.policy.syntax.notation import written
+from costguard.policy.syntax.units import written
 
 _Entry = TypeVar("_Entry")
 

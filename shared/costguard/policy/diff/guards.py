@@ -17,7 +17,7 @@ from costguard.policy.diff import differences as d
 from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, Part, Parts
 from costguard.policy.diff.idle import idle_differences, reaches_no_further, spares_all_of
 from costguard.policy.model.policy import Policy
-from costguard.policy.syntax import notation as n
+from costguard.policy.syntax import units as n
 
 _Rule = TypeVar("_Rule", KeyRule, AuditRule)
 BUDGETS, KEYS, NETWORKS = "budgets", "kms_rotation", "network_audit"

@@ -12,13 +12,12 @@ from functools import partial
 from typing import Any
 
 from costguard.domain.money import Money
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Consent, Mode, Selector, Step
+from costguard.guards.rules.common import Bars, Consent, Mode, Selector, Step
 from costguard.guards.rules.idle import IdleRule
 from costguard.guards.rules.spelling import spares_no_less
 from costguard.policy.diff import differences as d
 from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, Part, Parts
-from costguard.policy.syntax import notation as n
+from costguard.policy.syntax import units as n
 
 IDLE = "idle_gpu"
 _CONSENT_RANK = {Consent.KEEP: 0, Consent.ASK: 1, Consent.LOSE: 2}

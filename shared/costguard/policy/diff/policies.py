@@ -8,15 +8,14 @@ from datetime import date, datetime, timedelta
 from typing import TypeVar
 
 from costguard.domain.money import Money
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Mode, Selector
+from costguard.guards.rules.common import Bars, Mode, Selector
 from costguard.policy.diff import differences as d
 from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, Part, Parts, loosening
 from costguard.policy.diff.guards import budget_differences, key_differences, network_differences
 from costguard.policy.diff.idle import idle_differences, spares_all_of
 from costguard.policy.model.policy import Owner, Policy, Shadows, with_policy_digest
 from costguard.policy.model.working_time import WorkingCalendar
-from costguard.policy.syntax import notation as n
+from costguard.policy.syntax import units as n
 
 _WHOLE = "policy"
 _Entry = TypeVar("_Entry")

@@ -27,8 +27,7 @@ from typing_extensions import Self
 from costguard.domain.money import Money
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Consent, Limits, Mode
+from costguard.guards.rules.common import Bars, Consent, Limits, Mode
 from costguard.policy.model.channels import channel
 from costguard.policy.syntax import time_values as times
 from costguard.policy.syntax import units

@@ -8,8 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Mode
+from costguard.guards.rules.common import Bars, Mode
 from costguard.policy.budget.documents import (
     BudgetDocument,
     ExchangeRateDocument,

@@ -13,7 +13,7 @@ from costguard.guards.rules.idle import IdleRule
 from costguard.guards.rules.spelling import tags_spare
 from costguard.policy.model.ownership import OwnerSource, owner_of
 from costguard.policy.model.policy import Policy
-from costguard.policy.syntax.notation import written
+from costguard.policy.syntax.units import written
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from costguard.domain.actions import LaunchFreeze, Verb
-from costguard.domain.money import Money
-from costguard.estimates.exchange import ExchangeRate
+from costguard.domain.money import ExchangeRate, Money
 from costguard.guards.budget.rules import BudgetRule, PriorityClass
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.network.rules import AuditRule, NetworkCheck

@@ -24,8 +24,7 @@ from costguard.domain.resources import Billing
 from costguard.guards.budget.rules import BudgetRule
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.network.rules import AuditRule
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Consent, Limits, Mode, Selector, Step
+from costguard.guards.rules.common import Bars, Consent, Limits, Mode, Selector, Step
 from costguard.guards.rules.idle import BudgetCause, IdleBounds, IdleRule
 
 RuleT = TypeVar("RuleT", IdleRule, BudgetRule, KeyRule, AuditRule)

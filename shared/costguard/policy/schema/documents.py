@@ -23,8 +23,7 @@ from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing, InstanceState, Keeper
 from costguard.guards.budget.rules import CostBasis
 from costguard.guards.network.rules import NetworkCheck
-from costguard.guards.rules.cloud_protection import Bars
-from costguard.guards.rules.common import Consent, Mode
+from costguard.guards.rules.common import Bars, Consent, Mode
 from costguard.policy.budget import documents as b
 from costguard.policy.budget.documents import CoversDocument
 from costguard.policy.documents import fields as f

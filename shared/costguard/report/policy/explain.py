@@ -13,7 +13,7 @@ from costguard.domain.resources import Gap, Instance
 from costguard.policy.model.matching import Restriction, RuleMatch
 from costguard.policy.model.ownership import OwnerSource
 from costguard.policy.model.policy import Exemption
-from costguard.policy.syntax.notation import ladder
+from costguard.policy.syntax.units import ladder
 from costguard.report.json_values import gap_json, moment, reason_json, resource_json
 from costguard.report.plan.evidence import utc_words
 from costguard.report.tables import Column, Table, Tone

@@ -16,8 +16,7 @@ from costguard.domain.resources import Instance, InstanceDetail, InstanceState, 
 from costguard.guards import IDLE_GPU
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.policy.model.policy import Policy
-from costguard.policy.trial.described import described_fact, described_launch
-from costguard.policy.trial.documents import TestDocument, TrialOutcome, written_value
+from costguard.policy.trial.documents import TestDocument, TrialOutcome, described_fact, described_launch, written_value
 
 _FIRST_LOOK = timedelta(minutes=1)  # a machine is seen idle just before its owner is told
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from costguard.domain.money import Money, hours, totals
+from costguard.domain.money import ExchangeRate, Money, hours, rate_on, totals
 from costguard.domain.savings import SavingEntry, SavingsReport, SavingStanding, SavingsTotal, Worth
-from costguard.estimates.exchange import ExchangeRate, rate_on
 from costguard.report.plan.evidence import utc_words
 from costguard.report.savings.sums import MachineDay
 from costguard.report.tables import Column, Table, Tone

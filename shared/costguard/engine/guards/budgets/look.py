@@ -15,9 +15,8 @@ from costguard.engine.guards.budgets.bills import Bills, OpenPeriod, open_before
 from costguard.engine.run.run_context import RunContext, scan_in_turn
 from costguard.engine.run.scan import Progress, Scan, no_progress
 from costguard.engine.savings import keep_bill
-from costguard.estimates.burn import Metered, MeteredFleet, in_scope, known
+from costguard.estimates.burn import Metered, MeteredFleet, MeterSheet, by_the_hour, in_scope, known, metered_on
 from costguard.estimates.commitments import terms_in
-from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on
 from costguard.guards import IDLE_GPU
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.rules import period_at

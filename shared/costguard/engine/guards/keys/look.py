@@ -24,9 +24,8 @@ from costguard.engine.run.scan import (
     no_progress,
     truly_closed,
 )
-from costguard.guards.keys.judge import gentlest, judge_key, remediation_of
-from costguard.guards.keys.succession import NOBODY, Lineage, lineages
-from costguard.planning.exempt import key_exception, setting_bar
+from costguard.guards.keys.judge import NOBODY, Lineage, gentlest, judge_key, lineages, remediation_of
+from costguard.planning.rails import key_exception, setting_bar
 from costguard.planning.remediation import Judged
 from costguard.policy.model.ownership import key_owner
 from costguard.policy.model.policy import Policy

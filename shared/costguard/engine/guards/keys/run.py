@@ -41,8 +41,7 @@ from costguard.engine.run.scan import (
 )
 from costguard.engine.run.snapshots import with_remediation_shadows
 from costguard.guards import KMS_ROTATION
-from costguard.guards.keys.judge import before_of
-from costguard.guards.keys.succession import DECISION, MOVED_BACK, NOBODY, Lineage, lineages
+from costguard.guards.keys.judge import DECISION, MOVED_BACK, NOBODY, Lineage, before_of, lineages
 from costguard.planning import Plan, RuleLimit
 from costguard.planning.remediation import Judged
 from costguard.policy.model.policy import Policy

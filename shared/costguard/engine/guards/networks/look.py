@@ -27,7 +27,7 @@ from costguard.engine.run.scan import (
     truly_closed,
 )
 from costguard.guards.network.judge import judge, last_admin_path, not_returnable, remediation_of
-from costguard.planning.exempt import setting_bar
+from costguard.planning.rails import setting_bar
 from costguard.planning.remediation import Judged
 from costguard.policy.model.ownership import owner_name, resource_owner
 from costguard.policy.model.policy import Policy

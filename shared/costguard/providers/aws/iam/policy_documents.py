@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from costguard.guards.keys.succession import SUCCESSOR_OF
+from costguard.guards.keys.judge import SUCCESSOR_OF
 from costguard.guards.rules.common import KEEP_TAG, TAGS_DENIED_BY_ROLE
 from costguard.providers.aws.compute.instances import CONTROLLER_KEYS, CONTROLLER_VALUES
 from costguard.providers.aws.core.services import OBJECT_OPERATIONS

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, RotationMeans
-from costguard.guards.keys.succession import DECISION, MOVED_BACK, SUCCESSOR_OF, can_be_made_again, is_alike
+from costguard.guards.keys.judge import DECISION, MOVED_BACK, SUCCESSOR_OF, can_be_made_again, is_alike
 from costguard.providers.kit.core.fields import as_documented, named
 from costguard.providers.kit.core.session import Session
 from costguard.providers.kit.iam.permissions import OnlyFor, Purpose, SessionT
