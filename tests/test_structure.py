@@ -259,7 +259,7 @@ def test_every_emulator_has_the_folders_of_its_provider() -> None:
 
 NOT_OF_EVERY_PROVIDER = {
     "report/network/catalogue.py": "numbers of benchmarks: CIS and Prowler have none for some clouds",
-    "settings/references.py": "keys that AWS's SDK finds by itself",
+    "settings/reading.py": "keys that AWS's SDK finds by itself",
 }
 """Modules with a table that some providers alone are in, and why."""
 
