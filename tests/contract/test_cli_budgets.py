@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from tests.builders import usd
 from tests.contract.cli_sandbox import Answered, Cli
+from tests.words.said import says
 from tests.world_ports.translate import to_world
 
 from cloudstand.aws.core.server import Refused
@@ -29,6 +30,7 @@ from costguard.cli.sandbox.running import Sandbox
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
+from costguard.report.words.sentences import phrase
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/budgets.schema.json").read_text(encoding="utf-8"))
 DAY = timedelta(days=1)
@@ -92,9 +94,9 @@ def test_people_are_shown_a_table_and_nothing_is_written_anywhere(cli: Cli) -> N
     told = asked(cli)
 
     assert told.status == Exit.SPENT
-    assert "Budgets (2)" in told.out
+    assert phrase("budgets_title", count=2) in told.out
     assert "██████████ 110.2 %" in told.out
-    assert "Billed up to 2026-03-04 00:00 UTC by aws, 33 h ago" in told.out
+    assert says(told.out, "budgets_fresh", until="2026-03-04 00:00 UTC", cloud="aws", age="33 h")
     assert [path.name for path in cli.folder.iterdir()] == ["costguard.yaml"]
     assert (len(cli.sandbox.world.history), len(cli.sandbox.slack.posted)) == (happened, posted)
 
@@ -115,9 +117,9 @@ def test_one_budget_is_explained_in_either_language(cli: Cli) -> None:
 
     assert (told.status, chinese.status) == (Exit.SPENT, Exit.SPENT)
     assert "On aws\n" in told.out
-    assert "30.24 USD billed up to 2026-03-04 00:00 UTC, 33 h ago" in told.out
+    assert says(told.out, "budgets_of_cloud", billed="30.24 USD", until="2026-03-04 00:00 UTC", age="33 h")
     assert "09:00 UTC from aws-cost-explorer." in told.out
-    assert "While the figures are not sure, none of these begins." in told.out
+    assert phrase("budgets_steps_wait") in told.out
     assert "notebook, g5g.xlarge: 33 h at 0.42 USD = 13.86 USD" in told.out
     assert "company" not in told.out
     assert max(map(len, told.out.splitlines())) <= 80
@@ -180,13 +182,13 @@ def test_a_plan_of_a_spent_budget_is_shown_applied_once_and_told_of_afterwards(c
 
     assert planned.status == Exit.DUE
     assert "Budgets (2)" in planned.out
-    assert "1 finding, 1 due, 0 held" in planned.out
+    assert says(planned.out, "plan_total", findings=1, due=1, held=0)
     assert (applied.status, again.status) == (Exit.OK, Exit.REFUSED)
     assert "it was applied already" in again.err
     cases, why = cli("cases", "--json").json, cli("why", cli.id_of("notebook"), *policy)
     assert [(case["guard"], case["rule"]) for case in cases["cases"]] == [("budget", "research@100%")]
     assert "research@100%" in why.out
-    assert "Under way: notebook." in asked(cli, "explain", "research").out
+    assert phrase("budgets_cases", names="notebook") in asked(cli, "explain", "research").out
     looked = cli("why", cli.id_of("notebook"), "--scan", "--json", *policy)
     assert (looked.json["finding"]["verdict"], looked.json["finding"]["reason"]) == ("violation", "budget_idle")
 
@@ -200,7 +202,8 @@ def test_a_plan_is_refused_once_its_budget_is_not_sure(cli: Cli) -> None:
         told = cli("apply", "--plan", plan, *policy)
 
     assert told.status == Exit.REFUSED
-    assert "research@100%: Not sure: the bill could not be read" in told.err
+    assert says(told.err, "bill_unread", "reasons")
+    assert "research@100%: " in told.err
 
 
 def test_a_plan_is_refused_once_no_budget_asks_for_it(cli: Cli) -> None:
@@ -284,4 +287,4 @@ def test_a_cloud_without_an_account_has_nothing_to_adopt(cli: Cli) -> None:
 
     assert told.status == Exit.BAD_INPUT
     assert "no account of 'tencent' is guarded; there is aws" in told.err
-    assert (none.status, none.out) == (Exit.OK, "# No cloud has a budget of its own.\n")
+    assert (none.status, none.out) == (Exit.OK, f"# {phrase('adopt_none')}\n")

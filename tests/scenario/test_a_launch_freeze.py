@@ -16,6 +16,7 @@ from tests.builders import policy, usd
 from tests.golden.robot_messages import VENDORS
 from tests.scenario.budget_stage import HALF, HOUR, BudgetStage, machine, research
 from tests.scenario.stage import DAY
+from tests.words.said import says
 
 from cloudstand.world import workload as does
 from costguard.adapters.notifiers.robots.layout import laid_out
@@ -27,6 +28,7 @@ from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
 from costguard.planning.freeze import FreezePhase
 from costguard.ports import Message
+from costguard.report.words.sentences import phrase
 
 FREEZE = LaunchFreeze("no-new-gpus", "aws", FreezeVia.ORGANISATION, "p-freeze", "111122223333")
 STEP = BudgetStep(Decimal("1.2"), StepKind.FREEZE, timedelta(hours=4), freezes=("no-new-gpus",))
@@ -113,14 +115,12 @@ def test_people_are_told_first_and_launches_are_frozen_after_the_wait(stage: Any
     month.until(SPENT - HOUR)
     assert month.heard() == []
     month.until(SPENT + HOUR, every=HOUR)
-    assert month.heard() == [
-        "Launch freeze no-new-gpus: 4 h from now no new GPU machine can be launched in 111122223333"
-    ]
+    assert month.heard() == [phrase("freeze_announced", name="no-new-gpus", hours=4, target="111122223333")]
     month.until(SPENT + 3 * HOUR, every=HOUR)
     assert not month.frozen
     month.until(SPENT + 6 * HOUR, every=HOUR)
     assert month.frozen
-    assert "is in force" in month.heard()[-1]
+    assert says(month.heard()[-1], "freeze_frozen")
     assert month.memory.freezes.get("no-new-gpus").before == ("p-FullAWSAccess",)
 
 
@@ -131,22 +131,22 @@ def robot_said(message: Message, kind: str, language: str) -> str:
 
 
 def told(month: FreezeStage, what: str) -> dict[str, str]:
-    """The fields of the notice about the freeze with this in its title."""
-    (message,) = [one for one in month.mailbox.messages if "freeze" in one.title and what in one.title]
+    """The fields of the notice about the freeze that has this title."""
+    (message,) = [one for one in month.mailbox.messages if says(one.title, what)]
     return dict(message.fields)
 
 
 def test_its_notices_name_the_share_the_amount_and_what_is_spent(stage: Any) -> None:
     month = stage()
     month.until(SPENT + 6 * HOUR, every=HOUR)
-    announced, frozen = told(month, "from now"), told(month, "is in force")
+    announced, frozen = told(month, "freeze_announced"), told(month, "freeze_frozen")
     assert announced["Why"] == WAS.replace("had", "has")
     assert announced["Spent"] == "research, 2026-03: 480.00 USD of 400.00 USD: 120 %"
     assert frozen["Why"] == announced["Why"]
     assert frozen["Spent"] == "research, 2026-03: 490.00 USD of 400.00 USD: 122.5 %"
     month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
     month.until(SPENT + 10 * HOUR, every=HOUR)
-    over = told(month, "is over")
+    over = told(month, "freeze_thawed")
     assert over["Asked for because"] == WAS
     assert over["Spent"] == "research, 2026-03: 496.00 USD of 4,000.00 USD: 12.4 %"
 
@@ -171,7 +171,7 @@ def test_every_channel_shows_the_share_and_the_amount(stage: Any, language: str,
 def test_what_is_over_with_its_period_names_the_new_one(stage: Any) -> None:
     month = stage()
     month.until(31 * DAY, every=HALF)
-    over = told(month, "is over")
+    over = told(month, "freeze_thawed")
     assert over["Asked for because"] == WAS
     assert over["Spent"].startswith("research, 2026-04: ")
 
@@ -180,11 +180,11 @@ def test_what_is_called_off_or_fails_names_them_too(stage: Any) -> None:
     month = stage()
     month.organisation.fails_before = AccessDeniedError("no", operation="organizations:AttachPolicy")
     month.until(SPENT + 5 * HOUR, every=HOUR)
-    failed = told(month, "could not be changed")
+    failed = told(month, "freeze_failed")
     assert failed["Asked for because"] == WAS
     month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
     month.until(SPENT + 10 * HOUR, every=HOUR)
-    assert told(month, "called off")["Asked for because"] == WAS
+    assert told(month, "freeze_called_off")["Asked for because"] == WAS
 
 
 def test_a_freeze_that_an_older_program_began_says_what_it_knows(stage: Any) -> None:
@@ -197,7 +197,7 @@ def test_a_freeze_that_an_older_program_began_says_what_it_knows(stage: Any) -> 
     assert month.memory.freezes.get("no-new-gpus") == replace(known, at=None, amount=None, version=known.version + 1)
     month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
     month.until(11 * DAY, every=HALF)
-    assert told(month, "is over")["Asked for because"] == WAS.partition(":")[0]
+    assert told(month, "freeze_thawed")["Asked for because"] == WAS.partition(":")[0]
 
 
 def test_it_thaws_when_the_period_ends_and_leaves_what_was_there(stage: Any) -> None:
@@ -267,7 +267,7 @@ def test_a_refused_call_is_made_again_in_a_later_run(stage: Any) -> None:
     month.until(SPENT - HOUR)
     month.until(9 * DAY + 11 * HOUR, every=HOUR)
     assert len(month.organisation.calls) > 5
-    assert len([title for title in month.heard() if "could not be changed" in title]) == 1
+    assert len([title for title in month.heard() if says(title, "freeze_failed")]) == 1
     month.organisation.fails_before = None
     month.until(11 * DAY, every=HALF)
     assert month.frozen

@@ -9,6 +9,7 @@ import pytest
 
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
+from costguard.report.words.sentences import phrase
 
 VALID = """\
 version: 1
@@ -30,7 +31,7 @@ def test_a_valid_policy_says_what_each_rule_does(policy: Path, capfd: pytest.Cap
     assert run(["policy", "check", str(policy)]) == Exit.OK
 
     out = capfd.readouterr().out
-    assert "The policy is valid: 1 rule in 1 file." in out
+    assert phrase("policy_valid", rules=1, files=1) in out
     assert "warn the owner → stop (+24h)" in out
 
 
@@ -70,7 +71,7 @@ def test_budgets_are_told_beside_the_rules(policy: Path, capfd: pytest.CaptureFi
     assert run(["policy", "check", str(policy)]) == Exit.OK
 
     out = capfd.readouterr().out
-    assert "The policy is valid: 1 rule and 1 budget in 1 file." in out
+    assert phrase("policy_valid_budgets", rules=1, budgets=1, files=1) in out
     assert "5,000 USD a month" in out
 
 

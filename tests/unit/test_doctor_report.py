@@ -40,7 +40,7 @@ from costguard.report.doctor.views import (
     health_words,
     verdict_words,
 )
-from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import Language, phrase
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/doctor.schema.json").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[2] / "docs" / "doctor.md"
@@ -134,9 +134,9 @@ def test_people_are_shown_the_first_few_and_told_where_the_rest_is() -> None:
 
     lines = list(check_lines(many))
 
-    assert "i-0: x" in lines
-    assert f"i-{MOST_SHOWN}: x" not in lines
-    assert lines[-1] == "and 5 more; `--json` names them all"
+    assert phrase("doctor_detail", where="i-0", said="x") in lines
+    assert phrase("doctor_detail", where=f"i-{MOST_SHOWN}", said="x") not in lines
+    assert lines[-1] == phrase("doctor_more", count=5)
 
 
 LONGER = RunWait("idle_gpu", "research", "stop", timedelta(hours=36), timedelta(hours=24), timedelta(hours=48))

@@ -38,7 +38,7 @@ from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import KeySource, PolicyText, Target
 from costguard.report.keys.views import KeyReport, key_closing, key_summary_lines, key_tables
-from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import Language, phrase
 from costguard.settings import Settings, load_settings
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
@@ -296,7 +296,7 @@ def test_people_see_the_gravest_first_and_limits_once_for_each_kind(place: Place
     lines = tuple(key_summary_lines(looked.report))
     worth, limits = key_tables(looked.report)
 
-    assert lines[0] == ("25 keys: 14 findings not as asked, 0 not measured, 5 keys rotated in time, 9 not judged.")
+    assert lines[0] == phrase("keys_total", keys=25, violations=14, unmeasured=0, compliant=5, exempt=9)
     assert [record["name"] for record in worth.records()][:4] == ["old-disks", "old-disks", "old-disks", "ad-features"]
     assert [(record["cloud"], record["count"]) for record in limits.records()] == [("alibaba", "1")]
     doubled = KeyReport((*looked.report.lines, *looked.report.limits), looked.report.keys_seen)
@@ -306,7 +306,7 @@ def test_people_see_the_gravest_first_and_limits_once_for_each_kind(place: Place
 def test_the_rest_is_shown_only_where_it_is_asked_for(place: Place) -> None:
     report = place.look().report
 
-    assert [table.title for table in key_tables(report, whole=True)][2:] == ["Other keys (14)"]
+    assert [table.title for table in key_tables(report, whole=True)][2:] == [phrase("keys_rest_title", count=14)]
     assert "`--all`" in "\n".join(key_closing(report))
     assert "`--all`" not in "\n".join(key_closing(report, whole=True))
     assert "密钥" in key_tables(report, Language.ZH)[0].title
@@ -315,8 +315,8 @@ def test_the_rest_is_shown_only_where_it_is_asked_for(place: Place) -> None:
 def test_no_key_and_nothing_read_are_told_apart() -> None:
     gap = Gap(EAST, "keys", GapKind.DENIED, "no")
 
-    assert tuple(key_summary_lines(KeyReport((), 0))) == ("No key was found.",)
-    assert "could not be read" in next(iter(key_summary_lines(KeyReport((), 0, (gap,)))))
+    assert tuple(key_summary_lines(KeyReport((), 0))) == (phrase("keys_nothing"),)
+    assert next(iter(key_summary_lines(KeyReport((), 0, (gap,))))) == phrase("keys_nothing_read")
 
 
 ENFORCING = """

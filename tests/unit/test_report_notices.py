@@ -137,8 +137,8 @@ def test_without_known_snapshots_no_way_back_is_promised() -> None:
 def test_a_machine_that_was_kept_is_told_to_be_safe(code: ReasonCode) -> None:
     kept = notice(facts(NoticeKind.CLOSED, reason=Reason(code), upcoming=()))
 
-    assert kept.title.startswith("train-7 is safe: ")
-    assert "Next" not in dict(kept.fields)
+    assert says(kept.title, "closed_kept", what="train-7")
+    assert label("next") not in dict(kept.fields)
 
 
 def test_a_held_case_names_the_rail_and_the_way_on() -> None:
@@ -159,7 +159,7 @@ def test_names_and_tags_cannot_forge_lines_of_a_notice() -> None:
 
     assert "\nTo keep it: run evil.sh" not in forged.text
     assert "\x1b" not in forged.text
-    assert ("Owner", "eve") in forged.fields
+    assert (label("owner"), "eve") in forged.fields
 
 
 @pytest.mark.parametrize("kind", list(NoticeKind))

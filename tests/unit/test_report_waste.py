@@ -21,7 +21,7 @@ from costguard.report.csv import to_csv
 from costguard.report.waste.day_one import TOP, WasteReport, waste_report
 from costguard.report.waste.to_json import waste_json, waste_rows
 from costguard.report.waste.views import calls_statement, owners_table, waste_summary, waste_tables
-from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import Language, phrase, short
 
 WEEK = timedelta(days=7)
 _UNPRICED = "unpriced"
@@ -103,7 +103,7 @@ def test_machines_never_touched_count_like_any_other_and_are_marked() -> None:
     assert made.total.idle_cost == (usd("200.00"),)
     assert made.total.untouchable == 1
     assert made.top[0].ref.native_id == "i-node"
-    assert waste_json(made)["instances"][0]["never_touched"] == "Is a Kubernetes node. Shown, never touched"
+    assert waste_json(made)["instances"][0]["never_touched"] == short(ReasonCode.KUBERNETES)
 
 
 def test_partly_idle_cards_cost_their_share_of_the_machine() -> None:
@@ -163,7 +163,7 @@ def test_reading_calls_prove_that_nothing_was_changed() -> None:
 
     made = report((one, verdict_on(one)), calls=calls)
 
-    assert calls_statement(made) == "6 calls of 2 read-only operations; 0 calls that can change anything."
+    assert calls_statement(made) == phrase("calls_clean", calls=6, operations=2)
     assert waste_json(made)["proof"]["changing_calls"] == 0
 
 
@@ -173,7 +173,7 @@ def test_a_changing_call_is_never_hidden_by_the_proof() -> None:
 
     made = report((one, verdict_on(one)), calls=calls)
 
-    assert calls_statement(made) == "5 calls, 1 of them can change something: ec2:StopInstances."
+    assert calls_statement(made) == phrase("calls_dirty", calls=5, changing=1, operations="ec2:StopInstances")
 
 
 def test_what_could_not_be_read_is_named_with_its_fix() -> None:
@@ -182,7 +182,7 @@ def test_what_could_not_be_read_is_named_with_its_fix() -> None:
     made = report(gaps=(denied,))
 
     assert waste_tables(made)[0].rows[0][-1] == "allow ec2:DescribeInstances"
-    assert "see the gaps" in " ".join(waste_summary(made))
+    assert phrase("waste_unread") in waste_summary(made)
     assert waste_json(made)["gaps"][0]["kind"] == "denied"
 
 
@@ -191,7 +191,7 @@ def test_no_owner_is_said_and_tags_cannot_write_on_the_terminal() -> None:
 
     made = report((nobody, verdict_on(nobody)), (hostile, verdict_on(hostile, owner="\x1b[2J=cmd()")))
 
-    assert [row[0] for row in owners_table(made).rows] == ["(no owner)", "=cmd()"]
+    assert [row[0] for row in owners_table(made).rows] == [phrase("no_owner"), "=cmd()"]
     assert [row[0] for row in owners_table(made, Language.ZH).rows] == ["（无负责人）", "=cmd()"]
 
 

@@ -29,13 +29,13 @@ from costguard.report.page.page import Drawing, report_page
 from costguard.report.policy.provenance import DecidedBy, decided_json, decided_lines
 from costguard.report.waste.day_one import waste_report
 from costguard.report.waste.to_json import waste_json
-from costguard.report.words.sentences import Language
+from costguard.report.words.sentences import Language, phrase
 from costguard.settings import Secret, Settings
 
 HASH = "4c1388307060" + "a" * 52
 PUBLISHED = DecidedBy("d" * 64, ("idle_gpu", "budget"), HASH, 2)
 LINES = {
-    Language.EN: "Policy 4c1388307060, published number 2.",
+    Language.EN: phrase("policy_decided", digest="4c1388307060", seq=2),
     Language.ZH: "策略 4c1388307060，第 2 次发布。",
 }
 
@@ -60,7 +60,7 @@ def test_one_policy_is_named_once_by_its_hash_and_number(office: Office) -> None
     (found,) = decided_by(office.memory)
     first = office.memory.policies.published.all()[0]
     assert (found.bundle, found.number, found.guards, found.waiting) == (first.digest, 1, ("idle_gpu", "budget"), "")
-    assert decided_lines([found]) == (f"Policy {first.digest[:12]}, published number 1.",)
+    assert decided_lines([found]) == (phrase("policy_decided", digest=first.digest[:12], seq=1),)
 
 
 def test_while_guards_decided_by_different_ones_each_is_named_with_its_guards(office: Office) -> None:
@@ -108,7 +108,7 @@ def test_a_policy_from_files_is_named_by_the_digest_of_what_it_means() -> None:
     memory = Memory.over(store)
     memory.runs.deciding_by("d" * 64).begin("run-1", "idle_gpu", NOW)
 
-    assert decided_lines(decided_by(memory)) == ("Policy dddddddddddd.",)
+    assert decided_lines(decided_by(memory)) == (phrase("policy_decided", digest="d" * 12),)
     store.close()
 
 
@@ -193,7 +193,7 @@ def test_every_command_that_reports_names_it_for_people_and_for_machines(ask: As
     page = tmp_path / "report.html"
     told = ask.json("report", "--html", str(page))
     (said,) = told["policies"]
-    line = f"Policy {said['policy_bundle'][:12]}, published number 1."
+    line = phrase("policy_decided", digest=said["policy_bundle"][:12], seq=1)
 
     assert (said["number"], said["guards"], said["policy_waiting"]) == (1, ["idle_gpu"], None)
     assert len(said["policy"]) == 64

@@ -1,4 +1,4 @@
-"""`python -m pytest -p tests.words.reworded`: a `~` before every English message, as if each had been reworded.
+"""`python -m pytest -p tests.words.reworded`: a `^` before every English message, as if each had been reworded.
 
 A test that fails names a sentence where it could name a message (`tests.words.said`). Golden files and transcripts are
 made anew by one command each, and are no such tests.
@@ -10,7 +10,7 @@ from tests.words.catalogues import compiled, packed, read
 
 from costguard.report.words import catalogue
 
-MARK = "~"
+MARK = "^"
 _AS_THEY_ARE = {"joins"}  # what stands between words is no wording
 
 
