@@ -180,7 +180,7 @@ def test_a_terminal_gets_colour_and_lines_of_its_width(capfd: pytest.CaptureFixt
         "                  database with `--ledger` or",
         "                  COSTGUARD_LEDGER.",
         "0 calls; 0 that can change anything.",
-        "\x1b[1;31mDo not enforce: 1 of 2 checks bar it.\x1b[0m",
+        "\x1b[1;31mDo not enforce: 1 of 2 checks bars it.\x1b[0m",
     ]
 
 
