@@ -239,7 +239,8 @@ def provider_files() -> dict[str, set[str]]:
 
 def test_every_provider_has_the_same_files() -> None:
     wanted = {f"{folder}/{name}" for folder, names in PROVIDER_FILES.items() for name in names}
-    assert {provider: wanted - has for provider, has in provider_files().items() if wanted - has} == {}
+    lacking = sorted(f"{provider}/{name}" for provider, has in provider_files().items() for name in wanted - has)
+    assert not lacking, f"docs/add-a-provider.md, step 1: {', '.join(lacking)}"
 
 
 def test_what_not_every_provider_has_is_named_with_a_reason() -> None:
@@ -250,11 +251,9 @@ def test_what_not_every_provider_has_is_named_with_a_reason() -> None:
 
 
 def test_every_emulator_has_the_folders_of_its_provider() -> None:
-    lacking = {
-        provider: {name for name in PROVIDER_FILES if not (EMULATORS / provider / name).is_dir()}
-        for provider in provider_files()
-    }
-    assert {provider: names for provider, names in lacking.items() if names} == {}
+    wanted = (f"{provider}/{name}" for provider in provider_files() for name in PROVIDER_FILES)
+    lacking = [name for name in wanted if not (EMULATORS / name).is_dir()]
+    assert not lacking, f"docs/add-a-provider.md, step 11: {', '.join(lacking)}"
 
 
 NOT_OF_EVERY_PROVIDER = {
@@ -275,7 +274,8 @@ def test_a_table_by_provider_has_every_provider() -> None:
                 yield ", ".join(sorted(providers - _keys(node))), node.lineno
 
     rigs = [*(ROOT / "tests/contract").glob("*_worlds.py"), ROOT / "tests/contract/test_signal_source.py"]
-    assert offences([*(path for path in modules() if not within(path, NOT_OF_EVERY_PROVIDER)), *rigs], lacking) == []
+    found = offences([*(path for path in modules() if not within(path, NOT_OF_EVERY_PROVIDER)), *rigs], lacking)
+    assert not found, "\n".join(["tables without these providers:", *found])
     assert [place for place in NOT_OF_EVERY_PROVIDER if not offences([PACKAGE / place], lacking)] == []
 
 
