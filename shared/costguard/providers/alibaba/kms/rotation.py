@@ -122,8 +122,7 @@ class AlibabaKeySuccessor(KeySuccessor[AlibabaSession]):
             metadata = part(answer, "KeyMetadata")
             instance, usage = named(metadata, "DKMSInstanceId"), named(metadata, "KeyUsage")
             if named(metadata, "KeyId") != key.ref.native_id:
-                message = "it describes another key"
-                raise ValueError(message)
+                raise ValueError("it describes another key")
             if named(metadata, "KeySpec") != key.spec:
                 raise unfit(key, "its spec is not what it was")
             return instance, usage

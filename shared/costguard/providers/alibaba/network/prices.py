@@ -67,8 +67,7 @@ def fees_of_address(shard: Shard, told: Fields) -> tuple[Fee, ...] | Unpriced:
         return rent or Unpriced.FREE_WHILE_BOUND
     mbps = text(told, "Bandwidth")
     if not (mbps.isascii() and mbps.isdecimal() and int(mbps)):
-        message = "Bandwidth is no whole number"
-        raise ValueError(message)
+        raise ValueError("Bandwidth is no whole number")
     return (*rent, Fee(shard.region, "eip", int(mbps)))
 
 

@@ -87,7 +87,7 @@ class AlibabaNetwork:
         in use; DescribePrefixListAttributes and DescribePortRangeListEntries once a list that a rule names;
         DescribeSecurityGroupReferences for groups that seem unused, ten at once; DescribeNetworkInterfaces, 500 a
         page; DescribeInstances, 100 a page, where an instance's interface told no public address. For prices see
-        `network_prices`.
+        `prices.py`.
         """
         return _Read(self._session, shard, self._prices).whole()
 

@@ -77,10 +77,10 @@ class TencentNetwork:
 
         API: VPC DescribeVpcs, DescribeSubnets, DescribeRouteTables, DescribeSecurityGroups, DescribeNetworkAcls,
         DescribeNetworkInterfaces, DescribeAddresses (once for kept ones, once for plain ones), DescribeNatGateways,
-        DescribeFlowLogs and DescribeVpcPeeringConnections, 100 a page; for groups see `network_groups.read_groups`;
+        DescribeFlowLogs and DescribeVpcPeeringConnections, 100 a page; for groups see `groups.py`;
         for an access list of five parts DescribeNetworkAclQuintupleEntries, 100 a page; where there is a gateway
         without forwards, DescribeNatGatewayDestinationIpPortTranslationNatRules, for its list may leave them out. For
-        prices see `network_prices`.
+        prices see `prices.py`.
         """
         reading = _Reading(self._session, shard, self._prices)
         read = reading.parts.read
