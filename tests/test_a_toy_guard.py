@@ -172,7 +172,7 @@ def test_a_function_runs_the_toy_guard_as_itself_and_refuses_one_that_is_not_the
     assert done["again"]["duplicate"] is True
     assert done["told"] == ["Toys lie about"]
     assert done["cases"] == []
-    assert "costguard.engine.guards.machines.handler" not in done["loaded"]
+    assert "costguard.engine.guards.machines.run" not in done["loaded"]
     assert done["refused"].startswith("there is no guard 'dolls'; there is idle_gpu, budget, ")
     assert done["refused"].endswith("kms_rotation, toys, network_audit")
 

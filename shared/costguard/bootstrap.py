@@ -122,7 +122,7 @@ def published_policy(settings: Settings, memory: Memory, clock: Clock) -> Policy
         ProviderError: a bundle could not be read.
     """
     from costguard.connections.policies import open_bundles
-    from costguard.engine.policy.in_force import standing
+    from costguard.engine.policy.published import standing
 
     return standing(open_bundles(settings, settings.policy, clock), memory, clock.now()).policy
 

@@ -20,7 +20,7 @@ from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceDetail
-from costguard.engine.guards.machines.handler import InstanceHandler
+from costguard.engine.guards.machines.run import InstanceHandler
 from costguard.engine.run.act import act
 from costguard.engine.run.run import committed
 from costguard.guards.rules.common import Step

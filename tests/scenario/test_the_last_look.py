@@ -16,7 +16,7 @@ from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id
 from costguard.domain.actions import Action, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.engine.guards.machines.handler import InstanceHandler
+from costguard.engine.guards.machines.run import InstanceHandler
 from costguard.engine.run.act import act
 from costguard.engine.run.run import carry_out, committed
 from costguard.engine.run.run_context import PrecheckResult

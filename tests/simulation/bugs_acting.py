@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulation.planting import Bug, Edit
 
 _ACT = "costguard.engine.run.act"
-_HAND = "costguard.engine.guards.machines.handler"
+_HAND = "costguard.engine.guards.machines.run"
 _HANDS = "costguard.engine.run.run_context"
 _RUN = "costguard.engine.run.run"
 _NOTICES = "costguard.engine.notify.notices"

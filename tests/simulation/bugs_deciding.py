@@ -16,7 +16,7 @@ _PROTECTION = "costguard.policy.model.protection"
 _SPELLING = "costguard.guards.rules.spelling"
 _CLOUD = "costguard.guards.rules.common"
 _CAPS = "costguard.engine.ledger.caps"
-_HAND = "costguard.engine.guards.machines.handler"
+_HAND = "costguard.engine.guards.machines.run"
 _LAST = "costguard.planning.last_look"
 
 NO_GRACE_AT_LAST = Edit(

@@ -7,7 +7,7 @@ from tests.simulation.planting import Bug, Edit
 _AWS = "costguard.providers.aws"
 _ALIBABA = "costguard.providers.alibaba"
 _TENCENT = "costguard.providers.tencent"
-_HAND = "costguard.engine.guards.machines.handler"
+_HAND = "costguard.engine.guards.machines.run"
 _ACT = "costguard.engine.run.act"
 
 _SENT_AGAIN = Edit(  # nothing here calls twice; what stands behind it is there should that ever change

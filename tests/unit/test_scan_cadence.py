@@ -25,7 +25,7 @@ from costguard.domain.signals import (
     floor_hour,
     reads_back,
 )
-from costguard.engine.guards.machines.handler import InstanceHandler
+from costguard.engine.guards.machines.run import InstanceHandler
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.run.run_context import PrecheckResult

@@ -22,7 +22,6 @@ from costguard.planning.observed import Newcomers, observed, replacement
 from costguard.planning.realised import HORIZON, Realised, realise
 from costguard.planning.savings import confirmed_saving
 from costguard.ports import Target
-from costguard.report.savings.sums import report_of
 
 _FORGOTTEN = timedelta(days=5)  # more than any bill is late: the scope it was found in is read no more
 
@@ -95,6 +94,8 @@ def savings_report(
     Raises:
         LedgerError: memory failed.
     """
+    from costguard.report.savings.sums import report_of
+
     return report_of(realised_now(memory, now, owner=owner, guard=guard), since, min(until, now), now)
 
 

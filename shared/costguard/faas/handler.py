@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
 from costguard.domain.errors import CostguardError, InvalidInputError
-from costguard.faas.http import HttpReply, HttpRequest, TooLargeError, host_of_request, read_request, write_reply
 from costguard.faas.invocation import (
     Host,
     Invocation,
@@ -24,12 +23,13 @@ from costguard.settings import Settings, process_settings, references_in
 
 if TYPE_CHECKING:
     from costguard.connections.secrets import SecretKeeper
+    from costguard.faas.http import HttpReply, HttpRequest
 
 log = logging.getLogger(__name__)
 _LONGEST_PATH = 100
 
 Handler = Callable[[Any, Any], dict[str, object]]
-AnswerRequest = Callable[[HttpRequest, Settings, Clock], HttpReply]
+AnswerRequest = Callable[["HttpRequest", Settings, Clock], "HttpReply"]
 """A request from outside, settings, clock → what is answered, as `slack_actions.answer_request` does."""
 Run = Callable[[str, str, "datetime | None", Settings, Clock], Mapping[str, object]]
 """Function, run id, deadline, settings, clock → a summary (`engine.run.summary`), as `bootstrap.run_function` does."""
@@ -89,6 +89,8 @@ def build_http_handler(
 
     It never raises: hosts show whoever sent the request what a function raised. What went wrong is in the log.
     """
+    from costguard.faas.http import HttpReply, write_reply
+
     secrets = secrets or KeptSecrets()
 
     def handle(event: Any, context: Any) -> dict[str, object]:
@@ -185,6 +187,8 @@ class _Call:
 
     def reply(self, event: object, answer: AnswerRequest, clock: Clock) -> HttpReply:
         """Answer a request, and tell the log how: what was said in it stays out."""
+        from costguard.faas.http import HttpReply, TooLargeError, read_request
+
         started = clock.now()
         try:
             request = read_request(event, self.host)
@@ -223,6 +227,8 @@ def _number(value: object) -> float:
 
 def _host_of_request(event: object, context: object) -> Host:
     """By the context, as of every event; without one, by the form of the request."""
+    from costguard.faas.http import host_of_request
+
     host = recognise_host(event, context)
     return host_of_request(event) if host is Host.LOCAL else host
 

@@ -50,7 +50,7 @@ from costguard.report.words.sentences import Language, phrase
 from costguard.settings import Settings
 
 if TYPE_CHECKING:
-    from costguard.engine.policy.in_force import Bundles
+    from costguard.engine.policy.published import Bundles
 
 log = logging.getLogger(__name__)
 

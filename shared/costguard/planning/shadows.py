@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
@@ -16,7 +17,9 @@ from costguard.guards.rules.common import RemediationRule
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.build import advanced, judged
 from costguard.planning.plan import Differs, Judgement, Plan, PlanInputs, Shadow, ShadowDifference, Transition
-from costguard.planning.remediation import Judged
+
+if TYPE_CHECKING:
+    from costguard.planning.remediation import Judged
 
 REGRET = timedelta(hours=24)
 """A machine in use again so soon after it would have been stopped would have been stopped wrongly."""

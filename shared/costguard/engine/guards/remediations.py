@@ -28,8 +28,8 @@ from costguard.engine.run.run import RunReport, known_accounts, planned_when_due
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import cut_at
 from costguard.guards.rules.common import Mode, RemediationRule
-from costguard.planning import Held, Plan, PlanIndex
-from costguard.planning.remediation import Judged, RemediationInputs, build_remediation_plan
+from costguard.planning import Held, Plan, PlanIndex, RuleLimit
+from costguard.planning.remediation import Judged, RemediationInputs, build_remediation_plan, remediation_limit
 from costguard.policy.model.ownership import channel_of
 from costguard.report.notices.remediations import RemediationFacts, RemediationWord, remediation_notice
 from costguard.report.words.sentences import Language
@@ -126,6 +126,12 @@ def _plan_now(
             observing=known_accounts(world, looked.shards, remember=remember),
         )
     )
+
+
+def limit_of(rules: Sequence[RemediationRule], action: Action, seen: int) -> RuleLimit | None:
+    """The caps of the action's rule among these; None where none of them says what it was decided by."""
+    rule = next((rule for rule in rules if (rule.name, rule.digest) == (action.rule, action.rule_digest)), None)
+    return None if rule is None else replace(remediation_limit(rule), seen=seen)
 
 
 def cut_of(looked: RemediationLook, begin_at: str) -> str:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from costguard.cases import Case, Phase, subject_in
 from costguard.domain.actions import Outcome
@@ -17,7 +18,6 @@ from costguard.engine.ledger.approvals import (
     ExpediteRepository,
     NonceRepository,
 )
-from costguard.engine.ledger.budgets import BillRepository, FreezeRepository
 from costguard.engine.ledger.caps import CapRepository
 from costguard.engine.ledger.cases import CaseRepository, IntentRepository
 from costguard.engine.ledger.learned import IdentityRepository, LaunchRepository
@@ -28,6 +28,9 @@ from costguard.engine.ledger.savings import MeterRepository, SavingsRepository
 from costguard.engine.ledger.snoozes import KeepTagRepository, KillSwitch, SnoozeRepository
 from costguard.planning import CapUse, ClaimView, NoticeView
 from costguard.ports import RecordStore
+
+if TYPE_CHECKING:
+    from costguard.engine.ledger.budgets import BillRepository, FreezeRepository
 
 _LOG = logging.getLogger(__name__)
 _LEAST_SETTLED_FIRST = (
@@ -59,8 +62,6 @@ class Memory:
     runs: RunRepository
     policies: PolicyRepository
     meter: MeterRepository
-    bills: BillRepository
-    freezes: FreezeRepository
     launches: LaunchRepository
     identity: IdentityRepository
     keep_tags: KeepTagRepository
@@ -84,12 +85,24 @@ class Memory:
             runs=RunRepository(store),
             policies=PolicyRepository(store),
             meter=MeterRepository(store),
-            bills=BillRepository(store),
-            freezes=FreezeRepository(store),
             launches=LaunchRepository(store),
             identity=IdentityRepository(store),
             keep_tags=KeepTagRepository(store),
         )
+
+    @property
+    def bills(self) -> BillRepository:
+        """Those of budgets; loaded for the guard that reads them."""
+        from costguard.engine.ledger.budgets import BillRepository
+
+        return BillRepository(self.store)
+
+    @property
+    def freezes(self) -> FreezeRepository:
+        """Launch freezes, likewise."""
+        from costguard.engine.ledger.budgets import FreezeRepository
+
+        return FreezeRepository(self.store)
 
 
 def claim_views(memory: Memory, cases: tuple[Case, ...], notices: Mapping[str, NoticeView]) -> dict[str, ClaimView]:

@@ -13,7 +13,7 @@ from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.domain.reasons import FactValue
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.publications import ApproverWord, Publication, seq_of
-from costguard.engine.policy.in_force import NOTHING, Bundles, Waits, waiting
+from costguard.engine.policy.published import NOTHING, Bundles, Waits, waiting
 from costguard.engine.policy.publishing import Published, asked_in, close_asking, named
 from costguard.policy.model.policy import Policy
 from costguard.report.plan.evidence import utc_words

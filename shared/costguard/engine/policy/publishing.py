@@ -15,14 +15,13 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.ledger.publications import Publication, ref_of, seq_of
 from costguard.engine.notify.notices import is_clickable
-from costguard.engine.policy.in_force import (
+from costguard.engine.policy.in_force import Load, compiled
+from costguard.engine.policy.published import (
     FIRST_OBSERVES,
     NOTHING,
     Bundles,
-    Load,
     Waits,
     base_of,
-    compiled,
     valid,
     waiting,
     waits_for,

@@ -25,12 +25,11 @@ from costguard.engine.run.scan import (
     reading_until,
     scan,
 )
-from costguard.guards.rules.common import Mode, RemediationRule, Rung
+from costguard.guards.rules.common import Mode, Rung
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import RuleLimit
 from costguard.planning.last_look import CaseStanding, asked_for, not_its_turn
 from costguard.planning.rails import account_key, observing
-from costguard.planning.remediation import remediation_limit
 from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
@@ -183,12 +182,6 @@ def people_heard(memory: Memory, case: Case, now: datetime) -> Reason | tuple[Ve
     if case.owner in passed:
         return Reason(ReasonCode.OWNER_CHANGED, {"before": case.owner})
     return (unsnoozed, unturned, owned)
-
-
-def limit_of(rules: Sequence[RemediationRule], action: Action, seen: int) -> RuleLimit | None:
-    """The caps of the action's rule among these; None where none of them says what it was decided by."""
-    rule = next((rule for rule in rules if (rule.name, rule.digest) == (action.rule, action.rule_digest)), None)
-    return None if rule is None else replace(remediation_limit(rule), seen=seen)
 
 
 def out_of_turn(

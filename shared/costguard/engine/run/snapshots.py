@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
+from typing import TYPE_CHECKING
 
 from costguard.cases import Case
 from costguard.cases.advance import plain_time
@@ -24,7 +25,6 @@ from costguard.guards import IDLE_GPU, OF_MACHINES
 from costguard.guards.rules.common import RemediationRule
 from costguard.planning import Plan, PlanInputs
 from costguard.planning.plan import Shadow, ShadowDifference, Transition
-from costguard.planning.remediation import Judged
 from costguard.planning.shadows import (
     ShadowStanding,
     ShadowTally,
@@ -35,6 +35,9 @@ from costguard.planning.shadows import (
 )
 from costguard.report.facts import BudgetSnapshot, ResourceSnapshot, ScanSnapshot
 from costguard.report.guard_views import view_of
+
+if TYPE_CHECKING:
+    from costguard.planning.remediation import Judged
 
 DAYS_KEPT = 35
 _ONE_DAY = timedelta(days=1)

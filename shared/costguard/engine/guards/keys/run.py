@@ -20,6 +20,7 @@ from costguard.domain.remediations import SUCCESSION, Remediation, RemediationKi
 from costguard.engine.guards.keys.look import KeyLook, judged_key, judged_keys, look_at_keys
 from costguard.engine.guards.remediations import (
     cut_of,
+    limit_of,
     log_violations,
     plan_remediations,
     remediation_figures,
@@ -32,7 +33,6 @@ from costguard.engine.run.run_context import (
     PrecheckResult,
     RunContext,
     in_its_turn,
-    limit_of,
     out_of_turn,
     people_heard,
 )

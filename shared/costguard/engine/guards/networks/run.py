@@ -30,6 +30,7 @@ from costguard.engine.guards.networks.look import (
 )
 from costguard.engine.guards.remediations import (
     cut_of,
+    limit_of,
     log_violations,
     plan_remediations,
     remediation_figures,
@@ -41,7 +42,6 @@ from costguard.engine.run.run_context import (
     PrecheckResult,
     RunContext,
     in_its_turn,
-    limit_of,
     out_of_turn,
     people_heard,
 )
