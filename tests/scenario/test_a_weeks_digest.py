@@ -90,7 +90,7 @@ def test_a_week_is_told_to_all_and_to_each_team_with_a_channel(stage: Stage, tmp
     page = Path(done.kept.page)
     assert f"The whole report: {page}" in every.lines
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert Path(done.kept.chart).read_bytes() == b"Bars"
+    assert Path(done.kept.chart).read_bytes() == b"BarChart"
     assert page.parent.name == "digests"
     assert page.name.startswith("2026-W10-")
     assert digest_summary(done)["pages_kept"] == 1

@@ -126,7 +126,7 @@ def test_the_first_screen_answers_what_a_manager_asks() -> None:
 
 def test_charts_are_drawn_in_the_order_of_the_page_and_without_a_library_that_is_said() -> None:
     kinds = re.findall(r'data-kind="(\w+)"', page(whole()))
-    assert kinds == ["HeatMap", "OverTime", "BurnDown", "BurnDown", "Bars", "Ages"]
+    assert kinds == ["HeatMap", "OverTime", "BurnDown", "BurnDown", "BarChart", "Ages"]
 
     bare = page(whole(), drawing=Drawing(None, "matplotlib is not installed"))
     assert "<svg" not in bare
