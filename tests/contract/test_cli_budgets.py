@@ -268,7 +268,7 @@ def test_a_clouds_own_budgets_become_a_policy_that_loads(cli: Cli) -> None:
     assert "  # named company-2 here\n" in told.out
     assert "  # not the same here: an amount that AWS adjusts by itself" in told.out
     assert "  # cannot be a budget here: it is daily, which is no period here" in told.out
-    assert as_json.json["policy"] == told.out
+    assert json.loads(as_json.out)["policy"] == told.out
 
 
 def test_console_budgets_that_cannot_be_read_are_status_11(cli: Cli) -> None:
