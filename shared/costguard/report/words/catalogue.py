@@ -40,9 +40,12 @@ def _file(language: str) -> bytes:
 
 
 def template(group: str, key: str, language: str, count: int | None = None) -> str:
-    """The template of a message, in the plural form of `count` where it has one; empty where nobody wrote it."""
+    """The template of a message, in the plural form of `count` where it has one; empty where nobody wrote it.
+
+    Without a `count` the form for one is taken, as gettext itself does from Python 3.11 on.
+    """
+    number = 1 if count is None else count
     for catalogue in map(_read, dict.fromkeys((language, ENGLISH))):
-        counted = catalogue.npgettext(group, key, key, count) if count is not None else ""
-        if found := counted or catalogue.pgettext(group, key):
+        if found := catalogue.npgettext(group, key, key, number) or catalogue.pgettext(group, key):
             return found
     return ""
