@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -220,6 +223,60 @@ def test_nothing_of_the_command_line_or_the_sandbox_is_ever_reached() -> None:
     assert not {"cli", "sandbox", "backtest"} & folders
     assert "costguard/faas/container.py" in found
     assert len(found) < len(modules_of(material.package))
+
+
+_LOADS_ALL = """
+from importlib import import_module
+import costguard
+from costguard.connections.clouds import PARTS
+from costguard.engine.guards.registry import GUARDS
+
+assert all(GUARDS[name].name == name for name in GUARDS)
+others = [("iam.preflight", "Preflight"), ("iam.freeze", "Freeze"), ("compute.executor", "Executor")]
+for provider in ("aws", "alibaba", "tencent"):
+    for part in PARTS.values():
+        if provider not in part.lacking:
+            getattr(import_module(f"costguard.providers.{provider}.{part.module}"), provider.title() + part.name)
+    for module, name in others:
+        getattr(import_module(f"costguard.providers.{provider}.{module}"), provider.title() + name)
+print(costguard.__file__)
+"""
+
+
+def test_a_bundle_brings_every_guard_and_every_part_of_a_cloud_that_is_loaded_by_name(tmp_path: Path) -> None:
+    """In a process that has the files of the bundle alone: no import tells of these."""
+    material = find_material()
+    sets = {
+        tuple(reached(material.package, (material.functions / name / "handler.py").read_text("utf-8")).items())
+        for name in material.names()
+    }
+    for number, files in enumerate(sorted(sets)):
+        folder = tmp_path / str(number)
+        for path, source in files:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(source.read_bytes())
+        done = subprocess.run(  # noqa: S603 - this interpreter, and words of this file
+            [sys.executable, "-c", _LOADS_ALL],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert Path(done.stdout.strip()).is_relative_to(folder)
+
+
+def test_modules_are_loaded_by_name_only_where_bundles_know_of_it() -> None:
+    package = find_material().package
+    found = {
+        path.relative_to(package).as_posix() for path in package.rglob("*.py") if "import_module" in path.read_text()
+    }
+    assert {path for path in found if not path.startswith("cli/")} == {
+        "connections/clouds.py",  # parts of clouds: `_BY_NAME` in `build.py`
+        "engine/guards/registry.py",  # guards: there too
+        "engine/history/history.py",  # a library that is not in bundles, and may be absent
+    }
 
 
 def test_a_bundle_brings_the_messages_of_every_language_compiled() -> None:

@@ -140,7 +140,20 @@ def catalogues(tmp_path: Path) -> Iterator[ModuleType]:
     del sys.modules["package_of_words"]
 
 
-@pytest.mark.parametrize("broken", [None, b"", b"no catalogue at all", compiled("zh")[:2000]])
+_CHINESE = compiled("zh")
+_BROKEN = {
+    "missing": None,
+    "empty": b"",
+    "another file": b"no catalogue at all",
+    "cut short": _CHINESE[:2000],
+    "no text": _CHINESE.replace("。".encode(), b"\xff\xfe\xfd"),  # as many bytes, and no UTF-8
+    "no charset": _CHINESE.replace(b"charset=utf-8", b"charset=utf-x"),
+    "no plural": _CHINESE.replace(b"plural=0", b"plural=$"),
+    "no plural form": _CHINESE.replace(b"; plural=0;", b"; neither 0;"),
+}
+
+
+@pytest.mark.parametrize("broken", _BROKEN.values(), ids=_BROKEN)
 def test_a_language_whose_catalogue_is_missing_or_broken_is_said_in_english(
     catalogues: ModuleType, tmp_path: Path, broken: bytes | None
 ) -> None:

@@ -29,7 +29,7 @@ class _Nothing(gettext.NullTranslations):
 def _read(language: str) -> gettext.NullTranslations:
     try:
         found = gettext.GNUTranslations(io.BytesIO(_file(language)))
-    except (OSError, struct.error):  # it is not there, or is no catalogue
+    except (OSError, struct.error, LookupError, ValueError):  # it is not there, is no catalogue, or is damaged
         return _Nothing()
     found.add_fallback(_Nothing())
     return found

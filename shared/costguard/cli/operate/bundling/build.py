@@ -236,6 +236,8 @@ _WORDS = re.compile(r"[\w.]+")
 _MESSAGES = "locale/*/LC_MESSAGES/*.mo"
 _REMARK = re.compile(r"#[^\n]*")
 _ALWAYS = ("costguard.faas.container",)  # what an image starts in place of a host's own runtime
+_BY_NAME = ("costguard.engine.guards.", "costguard.providers.")
+"""Of these every module: some are loaded by name, which no import tells (`registry.py`, `connections/clouds.py`)."""
 
 _BESIDE = {f'build_handler("{IDLE_GPU}")': "costguard.faas.phases"}
 """What else the bundle of a function is deployed as: the phases of a run, each with a handler setting of its own."""
@@ -254,10 +256,11 @@ def reached(package: Path, handler: str) -> Mapping[str, Path]:
     """What `handler`, the text of a function's file, leads to, by path inside the zip.
 
     Imports are read, not run, and none are relative. What is imported for types alone comes along, and does no harm.
-    A package brings its compiled messages.
+    What is loaded by name comes along whole. A package brings its compiled messages.
     """
     modules = modules_of(package)
     waiting = [*_imported(handler), *_ALWAYS, *(name for mark, name in _BESIDE.items() if mark in handler)]
+    waiting += [name for name in modules if name.startswith(_BY_NAME)]
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
