@@ -97,6 +97,10 @@ ANSWERING: tuple[Bug, ...] = (
     Bug(
         "a-snooze-that-ends-in-time-is-forgotten",
         (9, 15),
-        (Edit(_ADVANCE, "unheard = seen.snoozed_until is not None and", "unheard = False and"),),
+        (
+            Edit(_ADVANCE, "unheard = seen.snoozed_until is not None and", "unheard = False and"),
+            # a Keep in the ledger counts by when it was said as well; one by tag has no such moment
+            Edit(_ADVANCE, " or kept_since_told(case, seen.kept_at)", ""),
+        ),
     ),
 )
