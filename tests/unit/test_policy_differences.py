@@ -102,6 +102,7 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ('"slack:#a"', '"slack:#b"', "notify.default", N),
     ("hourly: 38 USD", "hourly: 30 USD", "prices", L),
     ("hourly: 38 USD", "hourly: 40 USD", "prices", T),
+    ("hourly: 38 USD}", "hourly: 38 USD}, {cloud: aws, discount: 30%}", "prices.discount", N),
     ("rate: 7.1", "rate: 7.2", "exchange_rates", N),
     ('target: "012345670124"', 'target: "012345670125"', "launch_freezes", L),
     ("https://prometheus.example.com", "https://other.example.com", "signals.prometheus", L),
@@ -320,6 +321,7 @@ def test_every_field_of_a_policy_is_compared() -> None:
         "exemptions": "exceptions",
         "protection": "protect",
         "answers": "notify",
+        "discounts": "prices",
     }
     known = {names.get(field.name, field.name) for field in fields(Policy)} - {"digest", "mode", "priority_classes"}
 

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from enum import Enum
+from fnmatch import fnmatchcase
 
 from costguard.domain.resources import Gap
 
 HOURS_PER_MONTH = Decimal(730)  # 8,760 / 12, the month of cloud price pages
+POLICY_PRICE = "policy"
+"""The source of an hourly price that the policy gives."""
 _SECONDS_PER_HOUR = Decimal(3600)
 
 
@@ -60,16 +63,74 @@ def hours(duration: timedelta) -> Decimal:
 
 
 @dataclass(frozen=True, slots=True)
+class Discount:
+    """What is off the list price of on-demand machines by contract, as the policy declares it: `share` is 0 to 1.
+
+    An empty `account` is every account, `instance_types` are globs, empty for every type. `since` None: always.
+    """
+
+    cloud: str
+    share: Decimal
+    account: str = ""
+    instance_types: tuple[str, ...] = ()
+    since: date | None = None
+
+    @property
+    def scope(self) -> tuple[str, str, frozenset[str]]:
+        """Which machines it is of; entries of one scope renew each other."""
+        return self.cloud, self.account, frozenset(self.instance_types)
+
+    def holds(self, cloud: str, account: str, instance_type: str) -> bool:
+        """Whether it is of such a machine."""
+        return (
+            self.cloud == cloud
+            and self.account in {"", account}
+            and (not self.instance_types or any(fnmatchcase(instance_type, each) for each in self.instance_types))
+        )
+
+
+class NetSource(str, Enum):
+    """How a net price is known: `BILL` is measured, `DISCOUNT` and `PRICE` are what the policy declares."""
+
+    BILL = "bill"
+    DISCOUNT = "discount"
+    PRICE = "price"
+
+
+@dataclass(frozen=True, slots=True)
+class NetRate:
+    """What one running hour costs after discounts (FOCUS: effective cost), and how we know.
+
+    `discount` is the share off the list price, None where no list price is known beside it. `as_of` is up to when the
+    bill was measured, or since when the policy says so; empty: always. `declared` is a declared discount that a
+    measured one was preferred to, and that it contradicts.
+    """
+
+    money: Money
+    source: NetSource
+    as_of: str
+    discount: Decimal | None = None
+    declared: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HourlyRate:
     """What one running hour costs, and how we know.
 
     `source` is where the number is from (`policy`, `aws-pricing`, `table`), `as_of` its ISO date.
-    List price: commitments and negotiated discounts are not in it.
+    List price: commitments and negotiated discounts are not in it. `net` is the price after discounts, None where
+    nobody knows it. Limits in money count `money`, the larger of both.
     """
 
     money: Money
     source: str
     as_of: str
+    net: NetRate | None = None
+
+    @property
+    def is_list(self) -> bool:
+        """Whether `money` is a price of the cloud; else the policy gives it."""
+        return self.source != POLICY_PRICE
 
 
 class ChargeCategory(str, Enum):

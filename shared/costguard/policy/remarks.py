@@ -14,10 +14,11 @@ from costguard.guards.network.rules import AuditRule
 from costguard.guards.rules.common import Consent, Mode, Protection, Selector
 from costguard.guards.rules.idle import FREE_SIGNALS, IdleRule
 from costguard.guards.rules.spelling import any_glob, spelling
-from costguard.policy.budget.remarks import budget_remarks
+from costguard.policy.budget.remarks import BILLED_IN, budget_remarks
 from costguard.policy.model.policy import Policy
 
 _SOON = timedelta(days=7)
+_OLD_DISCOUNT = timedelta(days=3 * 366)  # contracts of that kind are made for one to three years
 _AHEAD = timedelta(days=60)  # longer than most waits in working hours, and the announcement comes about then
 _HIGH_PERCENT = 30.0  # a card a third busy is training with a slow loader more often than it is idle
 
@@ -36,6 +37,7 @@ class Remark:
 def remarks(policy: Policy, now: datetime) -> tuple[Remark, ...]:
     """Every warning about `policy` at `now`, sorted by place."""
     found = [*_exemptions(policy, now), *_calendar(policy, now), *_owners(policy), *_protected(policy)]
+    found += _prices(policy, now)
     for rule in policy.idle_gpu:
         found += _rule(rule)
     others = (*budget_remarks(policy, now), *network_remarks(policy), *group_remarks(policy), *tag_remarks(policy))
@@ -46,6 +48,20 @@ def remarks(policy: Policy, now: datetime) -> tuple[Remark, ...]:
         message = "an account that joins the organisation is acted on at once; new_accounts: {observe_for: 14d} waits"
         found.append(Remark("new_accounts", message))
     return tuple(sorted(found))
+
+
+def _prices(policy: Policy, now: datetime) -> Iterator[Remark]:
+    for discount in policy.discounts:
+        where, since = f"discount on {discount.cloud}", discount.since
+        if since is not None and since > now.date():
+            yield Remark(where, f"it begins on {since}: until then list prices are shown")
+        elif since is not None and now.date() - since > _OLD_DISCOUNT:
+            yield Remark(where, f"it is of {since}, over three years old; add what holds now")
+    for price in policy.prices:
+        billed = BILLED_IN[price.cloud]
+        if price.hourly.currency != billed:
+            message = f"{price.cloud} bills in {billed}, and this price is in {price.hourly.currency}: no bill compares"
+            yield Remark(f"price of {', '.join(price.instance_types)}", message)
 
 
 def _joins(policy: Policy) -> bool:

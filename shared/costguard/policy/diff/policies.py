@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import TypeVar
 
-from costguard.domain.money import Money
+from costguard.domain.money import Discount, Money
 from costguard.guards.rules.common import Bars, Mode, Selector
 from costguard.policy.diff import differences as d
 from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, Part, Parts, loosening
@@ -142,6 +142,12 @@ def _prices_looser(old: tuple[tuple[object, Money], ...], new: tuple[tuple[objec
     )
 
 
+def _discount_words(discount: Discount) -> str:
+    types = ", ".join(sorted(discount.instance_types))
+    since = "" if discount.since is None else f"since {discount.since}"
+    return " ".join(filter(None, (discount.cloud, discount.account, types, n.share(discount.share), since)))
+
+
 def _two_above_looser(old: tuple[Money, ...], new: tuple[Money, ...]) -> bool:
     """Another currency, or a higher amount, lets one person decide on more; without any one person decides on all."""
     if not new:
@@ -188,6 +194,9 @@ _POLICY: Parts = {
     "prices": Part(
         _prices_looser,
         value=lambda prices: tuple(((each.cloud, each.instance_types), each.hourly) for each in prices),
+    ),
+    "discounts": Part(  # every limit in money counts list prices
+        None, "prices.discount", shown=lambda discounts: n.written(tuple(map(_discount_words, discounts)))
     ),
     "signals.cloudwatch_namespace": Part(d.any_change),
     "signals.prometheus": Part(  # one that is gone may have been the one that showed the use

@@ -50,6 +50,24 @@ def entries(accepted: Accepted, key: str) -> Iterator[tuple[PolicyFile, tuple[st
                 yield file, (key, index), entry
 
 
+def discounts_checked(accepted: Accepted) -> Iterator[Problem]:
+    """Discounts of the same machines renew each other by their dates, so a date has one."""
+    seen: dict[tuple[object, ...], int] = {}
+    mains = ((file, model) for file, model in accepted if file.kind is FileKind.MAIN)
+    for file, index, entry in ((file, index, each) for file, model in mains for index, each in enumerate(model.prices)):
+        if entry.discount is None:
+            continue
+        key = (entry.cloud, entry.account, frozenset(entry.instance_types or ()), entry.since)
+        mark, _ = file.document.locate(("prices", index))
+        if key in seen:
+            since = "" if entry.since is None else f" since {entry.since}"
+            message = f"a second discount for the same machines{since}; the first is on line {seen[key]}"
+            fix = "keep one of them, or give the newer one the date it begins on"
+            yield file.document.problem(mark, field_path(("prices", index)), message, fix)
+        else:
+            seen[key] = mark.line
+
+
 def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     """Every mistake that shows only between entries or files."""
     yield from _harsher_modes(files)

@@ -75,6 +75,7 @@ TagName = Annotated[str, AfterValidator(v.matching(re.compile(r"(?=.*[^\W_])[^\n
 Observed = Annotated[timedelta, BeforeValidator(times.observed)]
 Count = Annotated[int, BeforeValidator(v.count)]
 Share = Annotated[Decimal, BeforeValidator(units.parse_share)]
+DiscountShare = Annotated[Decimal, BeforeValidator(v.discount)]
 Caps = Annotated[tuple[Annotated[Money, BeforeValidator(units.parse_money)], ...], AfterValidator(v.one_per_currency)]
 Price = Annotated[Money, BeforeValidator(v.price)]
 Moment = Annotated[datetime, BeforeValidator(times.moment)]

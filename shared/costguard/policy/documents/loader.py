@@ -12,12 +12,19 @@ from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from costguard.domain.money import ExchangeRate
+from costguard.domain.money import Discount, ExchangeRate
 from costguard.guards.budget.rules import PriorityClass
 from costguard.guards.rules.common import Protection, Selector
 from costguard.policy.budget.checks import budgets_checked
 from costguard.policy.documents import policy as d
-from costguard.policy.documents.crosschecks import Accepted, FileKind, PolicyFile, cross_checked, entries
+from costguard.policy.documents.crosschecks import (
+    Accepted,
+    FileKind,
+    PolicyFile,
+    cross_checked,
+    discounts_checked,
+    entries,
+)
 from costguard.policy.documents.fields import Whole, made
 from costguard.policy.documents.policy import ExceptionDocument, MainDocument, OwnerDocument, RulesDocument
 from costguard.policy.model.policy import (
@@ -95,6 +102,7 @@ def check_policy(text: PolicyFiles) -> tuple[Policy | None, tuple[Problem, ...]]
             problems += [each for each in explained(file.document, err, _MODELS[file.kind]) if each.mark not in damaged]
     problems += cross_checked(files)
     problems += budgets_checked(models)
+    problems += discounts_checked(models)
     if problems:
         return None, in_order(problems)
     slow = tuple(slow_waits(models))
@@ -193,7 +201,16 @@ def build_policy(accepted: Accepted) -> Policy:
             main.signals.cloudwatch_namespace,
             tuple(_prometheus(accepted, main)),
         ),
-        prices=tuple(made(PriceOverride, each) for each in main.prices),
+        prices=tuple(
+            PriceOverride(each.cloud, each.instance_types or (), each.hourly)
+            for each in main.prices
+            if each.hourly is not None
+        ),
+        discounts=tuple(
+            Discount(each.cloud, each.discount, each.account or "", each.instance_types or (), each.since)
+            for each in main.prices
+            if each.discount is not None
+        ),
         default_channel="" if main.notify is None else main.notify.default,
         digest="",
         budgets=rules("budgets"),

@@ -10,6 +10,7 @@ from typing_extensions import Self
 
 from costguard.guards.rules.common import Bars, Mode
 from costguard.policy.budget.documents import (
+    BillDay,
     BudgetDocument,
     ExchangeRateDocument,
     LaunchFreezeDocument,
@@ -98,11 +99,38 @@ class ProtectDocument(Document):
 
 
 class PriceDocument(Document):
-    """One entry of `prices`."""
+    """One entry of `prices`: the price of an hour, or what is off the list price."""
 
     cloud: f.CloudWord
-    instance_types: f.TypePatterns
-    hourly: f.Price
+    instance_types: f.TypePatterns | None = None
+    hourly: f.Price | None = None
+    discount: f.DiscountShare | None = None
+    account: str | None = None
+    since: BillDay | None = None
+
+    @field_validator("account")
+    @classmethod
+    def _account(cls, text: str | None, info: ValidationInfo) -> str | None:
+        cloud = info.data.get("cloud")
+        return text if cloud is None or text is None else check_account_id(cloud, text)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.hourly is None and self.discount is None:
+            raise BadValueError(
+                "neither hourly nor discount: it says no price", "add discount: 30%, or hourly: 12.5 USD"
+            )
+        if self.hourly is not None and self.discount is not None:
+            message = "both hourly and discount: a price an hour has its discount in it already"
+            raise BadValueError(message, "keep one of the two", at=("discount",), key=True)
+        if self.hourly is not None and self.instance_types is None:
+            raise BadValueError("a price an hour is of a type", 'add instance_types: ["p5.48xlarge"]')
+        for key in ("account", "since"):
+            if self.hourly is not None and getattr(self, key) is not None:
+                raise BadValueError(
+                    "goes with a discount, not with a price an hour", "leave it out", at=(key,), key=True
+                )
+        return self
 
 
 class PrometheusDocument(Document):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from costguard.domain.actions import LaunchFreeze, Verb
-from costguard.domain.money import ExchangeRate, Money
+from costguard.domain.money import Discount, ExchangeRate, Money
 from costguard.guards.budget.rules import BudgetRule, PriorityClass
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.network.rules import AuditRule, NetworkCheck
@@ -120,7 +120,7 @@ class Policy:
     """Everything a run decides by.
 
     `accounts` is empty only where the key was left out: then the account of the credentials is guarded.
-    Of `owners` and `prices` the first that matches counts. `digest` is a hash of everything else here:
+    Of `owners`, `prices` and `discounts` the first that matches counts. `digest` is a hash of everything else here:
     comments, spaces and the order of rules do not change it. `priority_classes` are from the least important on.
     In an account seen for the first time less than `observe_new_accounts_for` ago, every rule only observes.
     `leading_deployment` is the one that acts in an account where several work.
@@ -149,6 +149,7 @@ class Policy:
     observe_new_accounts_for: timedelta = timedelta(0)
     leading_deployment: str = field(default="", metadata={UNSAID: True})
     keep_as_tag: bool = field(default=False, metadata={UNSAID: True})
+    discounts: tuple[Discount, ...] = field(default=(), metadata={UNSAID: True})
 
     @property
     def enforces(self) -> bool:

@@ -221,6 +221,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (f.Share, _PERCENT),
     (f.Caps, _some(_MONEY)),
     (f.Price, _MONEY),
+    (f.DiscountShare, _PERCENT),
     (f.Moment, _MOMENT),
     (f.Day, _DATE),
     (f.Hours, _text(r"[0-9]{1,2}:[0-9]{2}\s*-\s*[0-9]{1,2}:[0-9]{2}", "10:00-18:00")),

@@ -173,6 +173,18 @@ def price(raw: object) -> Money:
     return money
 
 
+def discount(raw: object) -> Decimal:
+    """What is off a price: more than 0 %, at most all of it."""
+    if isinstance(raw, str) and raw.strip().startswith("-"):
+        message = f"{raw!r} is less than nothing; expected what is off the list price"
+        raise BadValueError(message, "write a discount such as 30%, or leave the entry out")
+    share = units.parse_share(raw)
+    if share == 0:
+        message = f"{raw} takes nothing off"
+        raise BadValueError(message, "leave the entry out: list prices are shown anyway")
+    return share
+
+
 def tag_patterns(tags: dict[str, str]) -> dict[str, str]:
     """Tags that must all be there, with a pattern for each value."""
     if not tags:
