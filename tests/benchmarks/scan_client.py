@@ -50,7 +50,7 @@ def costguard(url: str) -> int:
     from costguard.providers.aws.compute.source import AwsInventory
     from costguard.providers.aws.core.session import AwsSession
 
-    session = AwsSession(endpoint_url=url)
+    session = AwsSession(endpoint_url=url, paced=True)
     reading = CloudReaders(
         AwsInventory(session),
         AwsSignals(session, frozenset({SignalName.GPU})),

@@ -74,6 +74,7 @@ def costguard(cloud: str, url: str, *, gpu_alone: bool = False) -> int:
     settings = load_settings(
         {
             f"COSTGUARD_{cloud.upper()}_ENDPOINT": url,
+            "COSTGUARD_PACE": "vendor",
             "ALIBABA_CLOUD_ACCESS_KEY_ID": _KEY["id"],
             "ALIBABA_CLOUD_ACCESS_KEY_SECRET": _KEY["secret"],
             "TENCENTCLOUD_SECRETID": _KEY["id"],

@@ -5,11 +5,17 @@ from __future__ import annotations
 import threading
 
 import pytest
+from tests.builders import NOW
 
+from cloudstand.clock import MovedClock
+from costguard.connections import Connections
+from costguard.policy.model.policy import default_policy
+from costguard.ports import Target
 from costguard.providers.alibaba.core.session import RATES as ALIBABA
 from costguard.providers.kit.core.pacing import Pacer, pacer_for
 from costguard.providers.tencent.core.session import RATES as TENCENT
 from costguard.providers.tencent.core.session import Prefetch
+from costguard.settings import load_settings
 
 
 @pytest.mark.parametrize(
@@ -86,3 +92,15 @@ def test_a_stand_in_on_this_machine_is_asked_as_fast_as_it_answers(endpoint: str
 def test_every_other_endpoint_is_a_clouds(endpoint: str | None) -> None:
     paced = pacer_for({"ce": (1, 2)}, endpoint)
     assert max(paced.reserve("1", "r", "ce") for _ in range(50)) > 10
+
+
+@pytest.mark.parametrize(("pace", "waits"), [("", False), ("vendor", True)])
+def test_a_stand_in_is_asked_at_the_vendors_rates_where_that_is_asked_for(*, pace: str, waits: bool) -> None:
+    """A benchmark shows what users wait for only at those rates."""
+    names = ("AWS_ENDPOINT_URL", "COSTGUARD_ALIBABA_ENDPOINT", "COSTGUARD_TENCENT_ENDPOINT")
+    settings = load_settings({**dict.fromkeys(names, "http://127.0.0.1:9"), "COSTGUARD_PACE": pace})
+    with Connections(settings, default_policy(), MovedClock(NOW)) as connections:
+        connections.open([Target(cloud=cloud) for cloud in ("aws", "alibaba", "tencent")])
+        for cloud, ports in connections.clouds.items():
+            pacer = ports.calls._pacer  # type: ignore[attr-defined]  # noqa: SLF001 - what hides how fast it asks
+            assert (max(pacer.reserve("1", "r", "any") for _ in range(200)) > 0) is waits, cloud

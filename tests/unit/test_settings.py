@@ -71,8 +71,20 @@ def test_an_unknown_setting_is_refused_with_a_suggestion() -> None:
 
 def test_all_problems_are_named_at_once() -> None:
     with pytest.raises(InvalidInputError) as caught:
-        load_settings({"COSTGUARD_LANG": "fr", "COSTGUARD_CLOUD": "azure", "AWS_ENDPOINT_URL": "localhost"})
-    for name in ("COSTGUARD_LANG is 'fr', expected one of en, zh", "COSTGUARD_CLOUD", "AWS_ENDPOINT_URL"):
+        load_settings(
+            {
+                "COSTGUARD_LANG": "fr",
+                "COSTGUARD_CLOUD": "azure",
+                "COSTGUARD_PACE": "quick",
+                "AWS_ENDPOINT_URL": "localhost",
+            }
+        )
+    for name in (
+        "COSTGUARD_LANG is 'fr', expected one of en, zh",
+        "COSTGUARD_CLOUD",
+        "COSTGUARD_PACE is 'quick', expected one of vendor",
+        "AWS_ENDPOINT_URL",
+    ):
         assert name in str(caught.value)
 
 

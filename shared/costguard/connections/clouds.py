@@ -184,6 +184,7 @@ def _aws(wiring: Wiring) -> tuple[Session[Any, Any], CloudReaders]:
         keys=plain_keys_of(settings.aws),
         deadline=wiring.seconds_left,
         mark=wiring.mark,
+        paced=wiring.settings.paced,
     )
     wiring.close_later(session.close)
     namespace = policy.signals.cloudwatch_namespace
@@ -210,6 +211,7 @@ def _alibaba(wiring: Wiring) -> tuple[Session[Any, Any], CloudReaders]:
         endpoint=settings.alibaba.endpoint_url,
         deadline=wiring.seconds_left,
         mark=wiring.mark,
+        paced=wiring.settings.paced,
         now=wiring.now,
     )
     wiring.close_later(session.close)
@@ -232,6 +234,7 @@ def _tencent(wiring: Wiring) -> tuple[Session[Any, Any], CloudReaders]:
         endpoint=access.endpoint_url,
         deadline=wiring.seconds_left,
         mark=wiring.mark,
+        paced=wiring.settings.paced,
         now=wiring.now,
     )
     wiring.close_later(session.close)

@@ -106,7 +106,7 @@ class Settings:
     `prometheus_hosts` too, and they are where `prometheus_authorization` may be sent.
     `audit_days` None keeps the audit for ever. `alibaba_region` and `tencent_region` are where the function runs.
     `plaintext` are the settings whose secret stands in the environment itself. `sandbox` is the address of one that is
-    followed: then nothing here is of a real account.
+    followed: then nothing here is of a real account. `paced`: addresses on this machine are asked at the clouds' rates.
     """
 
     host: str = "local"
@@ -144,6 +144,7 @@ class Settings:
     alibaba_overridden: bool = False
     plaintext: tuple[str, ...] = ()
     sandbox: str = ""
+    paced: bool = False
 
     def access(self, cloud: str) -> Access:
         """How this cloud is reached; partitions and sites of a provider share it."""

@@ -104,12 +104,14 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         alibaba_overridden=bool(values["ALIYUN_ACCESS_KEY_ID"]),
         plaintext=_in_plain_text(values),
         sandbox=values["COSTGUARD_SANDBOX"].rstrip("/"),
+        paced=values["COSTGUARD_PACE"].lower() == "vendor",
     )
     problems += wrong_references(values, host)
     problems += wrong_name(settings.deployment)
     problems += wrong_choice("COSTGUARD_LANG", settings.language, LANGUAGES)
     problems += wrong_choice("COSTGUARD_LOG_LEVEL", settings.log_level, LOG_LEVELS)
     problems += wrong_choice("COSTGUARD_CLOUD", settings.cloud, CLOUDS)
+    problems += wrong_choice("COSTGUARD_PACE", values["COSTGUARD_PACE"].lower() or "vendor", ("vendor",))
     problems += wrong_slack_address(settings.slack_url)
     problems += wrong_mail(settings)
     problems += wrong_choice_of_private(values["COSTGUARD_WEBHOOK_PRIVATE"])
@@ -149,6 +151,7 @@ def _without_accounts(settings: Settings) -> Settings:
         tencent=nowhere,
         alibaba_overridden=settings.alibaba_overridden,
         sandbox=settings.sandbox,
+        paced=settings.paced,
     )
 
 

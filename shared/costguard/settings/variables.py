@@ -122,6 +122,11 @@ VARIABLES = (
         "`private:prometheus.corp.example` where its addresses may be private; one is not set without the other",
         "none",
     ),
+    Variable(
+        "COSTGUARD_PACE",
+        "`vendor`: ask an address on this machine no faster than the cloud itself, as benchmarks do",
+        "a stand-in is asked as fast as it answers",
+    ),
     Variable("AWS_PROFILE", "Profile of the AWS configuration files whose credentials are used"),
     Variable("AWS_REGION", "Region where account-wide questions are asked", "the partition's first"),
     Variable("AWS_DEFAULT_REGION", "As `AWS_REGION`, where that is not set"),

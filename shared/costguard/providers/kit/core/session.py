@@ -54,6 +54,7 @@ class Common(TypedDict, total=False):
     home_region: str
     deadline: Callable[[], float] | None
     pacer: Pacer | None
+    paced: bool
     purpose: Purpose
     mark: str
 
@@ -99,7 +100,8 @@ class Session(ABC, Generic[Held, GateT]):
 
     `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list as reading;
     with `may_dry_run` it lets a change out that is sent with `DryRun` true. `deadline` returns the seconds left; no
-    wait goes past it. `mark` is what its role sessions are called, and in its user agent: see `domain/refs.py`.
+    wait goes past it. `paced` keeps the vendor's rates whatever answers. `mark` is what its role sessions are called,
+    and in its user agent: see `domain/refs.py`.
 
     Raises:
         InvalidInputError: `cloud` is none of this provider.
@@ -115,7 +117,7 @@ class Session(ABC, Generic[Held, GateT]):
         self.mark = common.get("mark") or "costguard"
         self._endpoint = endpoint
         self._deadline = common.get("deadline")
-        self._pacer = common.get("pacer") or pacer_for(nature.rates, endpoint)
+        self._pacer = common.get("pacer") or pacer_for(nature.rates, "" if common.get("paced") else endpoint)
         self._retry = RetryPolicy(self._pacer, self._deadline, nature.final)
         self._routes: dict[str, Target] = {}
         self._begin()
