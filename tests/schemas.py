@@ -26,7 +26,7 @@ from costguard.report.network.shapes import Networks
 from costguard.report.page.shapes import Report
 from costguard.report.plan.shapes import Cases, Plan, Shadows, Why
 from costguard.report.policy.shapes import PolicyDiff, PolicyExplain, PolicyPlan, PolicyTest
-from costguard.report.savings.shapes import Explained, Savings
+from costguard.report.savings.shapes import DeployCost, Explained, Savings
 from costguard.report.waste.shapes import Waste
 
 FOLDER = Path(__file__).parents[1] / "shared/costguard/report/schemas"
@@ -34,6 +34,7 @@ ANSWERS: Mapping[str, tuple[str, Any]] = {
     "backtest": ("costguard policy backtest --json", BackTest),
     "budgets": ("costguard budgets --json", Budgets),
     "cases": ("costguard cases --json", Cases),
+    "deploy_cost": ("costguard deploy --cost --json", DeployCost),
     "doctor": ("costguard doctor --json", Doctor),
     "keys": ("costguard keys --json", Keys),
     "networks": ("costguard networks --json", Networks),

@@ -115,6 +115,18 @@ def test_what_would_change_is_shown_and_nothing_is_changed(fake: Fake, capfd: py
     assert "-input=false" in plan
 
 
+def test_what_it_costs_stands_before_the_question(fake: Fake, capfd: pytest.CaptureFixture[str]) -> None:
+    plan = planned((ROLE, ["create"]))
+    fake.answers({**plan, "variables": {"functions": {"value": ["idle_gpu"]}, "region": {"value": "eu-central-1"}}})
+
+    assert fake.deploy("--plan-only", "--machines", "1") == Exit.DUE
+    assert "What Costguard itself costs a month on aws" in capfd.readouterr().out
+    assert fake.deploy("--plan-only", "--machines", "1", "--json") == Exit.DUE
+    cost = json.loads(capfd.readouterr().out)["cost"]
+    assert (cost["region_id"], cost["assumed"]["machines"]) == ("eu-central-1", 1)
+    assert {line["item"] for line in cost["lines"]}.isdisjoint({"bills_read"}), "what the plan deploys, no more"
+
+
 def test_what_was_agreed_to_is_what_is_applied(fake: Fake, capfd: pytest.CaptureFixture[str]) -> None:
     assert fake.deploy("--yes", "--json") == Exit.OK
 

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.options import Json, examples
+from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import CommandResult, complain, emit, show
+from costguard.cli.program import Program
 from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
+from costguard.report.words.sentences import Language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from costguard.cli.operate.deploying.changes import Changed
+    from costguard.cli.operate.deploying.terraform import Terraform
+    from costguard.estimates.upkeep import Assumed, Upkeep
     from costguard.report.tables import Table
 
 DEPLOY_EXAMPLES = examples(
+    "costguard deploy aws --cost --machines 40 --cards 8",
     "costguard deploy aws --var region=eu-central-1",
     "costguard deploy alibaba --var-file production.tfvars --plan-only",
     "costguard deploy tencent --var-file production.tfvars --yes --json",
@@ -30,6 +37,7 @@ _HOSTS = {"aws": "lambda", "alibaba": "fc", "tencent": "scf"}
 
 
 def deploy(
+    ctx: typer.Context,
     cloud: Annotated[str, typer.Argument(metavar="CLOUD", help="aws, alibaba or tencent.")],
     *,
     var: Annotated[
@@ -59,22 +67,45 @@ def deploy(
     lose_memory: Annotated[
         bool, typer.Option("--lose-memory", help="Even where the ledger or published policies would be destroyed.")
     ] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Only say what Costguard itself costs a month; no cloud is asked.")
+    ] = False,
+    machines: Annotated[int, typer.Option("--machines", metavar="N", help="For the cost: GPU machines guarded.")] = 20,
+    cards: Annotated[int, typer.Option("--cards", metavar="N", help="For the cost: cards of a machine.")] = 1,
+    budgets: Annotated[int, typer.Option("--budgets", metavar="N", help="For the cost: budgets held.")] = 1,
+    run_seconds: Annotated[
+        int, typer.Option("--run-seconds", metavar="N", help="For the cost: how long a run takes, up to 900.")
+    ] = 60,
+    lang: Lang = None,
     as_json: Json = False,
 ) -> None:
     """Deploy Costguard into one cloud: build the bundles, show what Terraform would change, ask, and do that.
 
     Terraform's own words go to standard error. A plan that would destroy the ledger or the bucket of published
-    policies is refused, since every wait would begin anew. Nothing enforces before the policy says so.
+    policies is refused, since every wait would begin anew. Nothing enforces before the policy says so. What it costs
+    a month, at list price, is said before you agree; with --cost that is all.
 
     Exit status: 0 done or nothing to change, 2 an option is wrong or nobody was there to agree, 3 Terraform failed,
     10 with --plan-only: something would change, 12 refused or not agreed to, and nothing was changed.
     """
-    from costguard.cli.operate.deploying.changes import changes_in
-    from costguard.cli.operate.deploying.terraform import Terraform, TerraformError
+    from costguard.cli.operate.deploying.terraform import Terraform
 
     if cloud not in _HOSTS:
         message = f"there is no cloud {cloud!r} to deploy to; there is {', '.join(_HOSTS)}"
         raise InvalidInputError(message)
+    given = [_assignment(each) for each in var or ()]
+    files = [_existing(file) for file in var_file or ()]
+    chosen = _Chosen(
+        cloud,
+        _assumed(machines, cards, budgets, run_seconds),
+        _language(ctx, lang),
+        plan_only,
+        yes,
+        lose_memory,
+        as_json,
+    )
+    if cost:
+        _say_cost(chosen, _module(infra, cloud), terraform, files, given)
     if not (yes or plan_only or sys.stdin.isatty()):
         message = "nobody is at the keyboard to agree: add --yes, or --plan-only to change nothing"
         raise InvalidInputError(message)
@@ -83,34 +114,101 @@ def deploy(
     variables = [f"-var=bundles={zips}"]
     if cloud == "aws":
         variables.append(f"-var=architecture={arch}")
-    variables += [f"-var-file={_existing(file)}" for file in var_file or ()]
-    variables += [f"-var={_assignment(each)}" for each in var or ()]
+    variables += [f"-var-file={file}" for file in files]
+    variables += [f"-var={each}" for each in given]
+    with _failing_as_terraform():
+        _carry_out(program, variables, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What the options say of how it is done and told."""
+
+    cloud: str
+    assumed: Assumed
+    language: Language
+    plan_only: bool
+    yes: bool
+    lose_memory: bool
+    as_json: bool
+
+
+@contextmanager
+def _failing_as_terraform() -> Iterator[None]:
+    """Where Terraform fails, which it tells by itself, the command ends with the status for that."""
+    from costguard.cli.operate.deploying.terraform import TerraformError
+
     try:
-        with TemporaryDirectory(prefix="costguard-plan-") as private:  # a plan may hold what nobody else should read
-            plan = Path(private) / "plan"
-            program.make_ready()
-            if not program.plan(plan, variables):
-                emit(_nothing(cloud, program.outputs()), as_json=as_json)
-            changed = changes_in(program.planned(plan))
-            told = _told(cloud, changed)
-            if plan_only:
-                emit(
-                    CommandResult(told, tables=[_table(cloud, changed)], closing=[_counted(changed)], exit=Exit.DUE),
-                    as_json=as_json,
-                )
-            lost = [one.address for one in changed if one.loses_memory]
-            if lost and not lose_memory:
-                refusal = f"this would destroy what Costguard remembers: {', '.join(lost)}; nothing was changed"
-                emit(_refused(told, _table(cloud, changed), refusal), as_json=as_json)
-            if not yes:
-                show(CommandResult(told, tables=[_table(cloud, changed)], closing=[_counted(changed)]))
-                if not typer.confirm("Do exactly this?"):
-                    emit(_refused(told, None, "Not agreed to; nothing was changed."), as_json=as_json)
-            program.apply(plan)
-            emit(_done(told, changed, program.outputs()), as_json=as_json)
+        yield
     except TerraformError as err:
         complain(err)
         raise typer.Exit(Exit.UNAVAILABLE) from err
+
+
+def _carry_out(program: Terraform, variables: Sequence[str], chosen: _Chosen) -> None:
+    """Plan, show what it would change and cost, ask, and apply that very plan."""
+    from costguard.cli.operate.deploying.changes import changes_in
+    from costguard.cli.operate.deploying.upkeep import upkeep
+    from costguard.cli.operate.deploying.variables import variables_of
+    from costguard.report.savings.upkeep import upkeep_lines, upkeep_table
+
+    cloud, language, as_json = chosen.cloud, chosen.language, chosen.as_json
+    with TemporaryDirectory(prefix="costguard-plan-") as private:  # a plan may hold what nobody else should read
+        plan = Path(private) / "plan"
+        program.make_ready()
+        if not program.plan(plan, variables):
+            emit(_nothing(cloud, program.outputs()), as_json=as_json)
+        planned = program.planned(plan)
+        changed = changes_in(planned)
+        costs = upkeep(cloud, _functions(program.module), variables_of(planned), chosen.assumed)
+        told = _told(cloud, changed, costs, language)
+        tables = [_table(cloud, changed), upkeep_table(costs, language)]
+        closing = [*upkeep_lines(costs, language), _counted(changed)]
+        if chosen.plan_only:
+            emit(CommandResult(told, tables=tables, closing=closing, exit=Exit.DUE), as_json=as_json)
+        lost = [one.address for one in changed if one.loses_memory]
+        if lost and not chosen.lose_memory:
+            refusal = f"this would destroy what Costguard remembers: {', '.join(lost)}; nothing was changed"
+            emit(_refused(told, _table(cloud, changed), refusal), as_json=as_json)
+        if not chosen.yes:
+            show(CommandResult(told, tables=tables, closing=closing))
+            if not typer.confirm("Do exactly this?"):
+                emit(_refused(told, None, "Not agreed to; nothing was changed."), as_json=as_json)
+        program.apply(plan)
+        emit(_done(told, changed, program.outputs()), as_json=as_json)
+
+
+def _assumed(machines: int, cards: int, budgets: int, run_seconds: int) -> Assumed:
+    from datetime import timedelta
+
+    from costguard.estimates.upkeep import Assumed
+
+    return Assumed(machines, cards, budgets, timedelta(seconds=run_seconds))
+
+
+def _language(ctx: typer.Context, lang: Language | None) -> Language:
+    program = ctx.obj if isinstance(ctx.obj, Program) else Program()
+    return lang if lang is not None else Language(program.settings().language)
+
+
+def _say_cost(chosen: _Chosen, module: Path, terraform: str, files: Sequence[Path], given: Sequence[str]) -> NoReturn:
+    from costguard.cli.operate.deploying.terraform import check_module
+    from costguard.cli.operate.deploying.upkeep import upkeep
+    from costguard.cli.operate.deploying.variables import variables_given
+    from costguard.report.savings.upkeep import upkeep_json, upkeep_lines, upkeep_table
+
+    check_module(module)
+    with _failing_as_terraform():
+        variables = variables_given(terraform, module, files, given)
+    costs = upkeep(chosen.cloud, _functions(module), variables, chosen.assumed)
+    tables, closing = [upkeep_table(costs, chosen.language)], upkeep_lines(costs, chosen.language)
+    told = upkeep_json(costs, chosen.language)
+    emit(CommandResult(told, tables=tables, closing=closing), as_json=chosen.as_json)
+
+
+def _functions(module: Path) -> Path:
+    """The folder whose function.yaml files the module reads."""
+    return module.parents[1] / "functions"
 
 
 def _module(infra: str, cloud: str) -> Path:
@@ -146,7 +244,11 @@ def _built(host: str, out: Path, arch: str) -> Path:
     return (out / host).resolve()
 
 
-def _told(cloud: str, changed: Iterable[Changed]) -> dict[str, Any]:
+def _told(
+    cloud: str, changed: Iterable[Changed], costs: Upkeep | None = None, language: Language = Language.EN
+) -> dict[str, Any]:
+    from costguard.report.savings.upkeep import upkeep_json
+
     return {
         "schema": 1,
         "cloud": cloud,
@@ -155,6 +257,7 @@ def _told(cloud: str, changed: Iterable[Changed]) -> dict[str, Any]:
         ],
         "applied": False,
         "outputs": {},
+        "cost": upkeep_json(costs, language) if costs is not None else None,
     }
 
 

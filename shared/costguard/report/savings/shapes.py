@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from costguard.domain import savings as domain
 from costguard.domain.actions import Verb
+from costguard.estimates import upkeep
 from costguard.report.plan.shapes import KeptCost
 from costguard.report.policy.shapes import DecidedBy
 from costguard.report.schemas.values import Count, Day, Decimal, Money, Rate, Texts, Time, one_of
@@ -144,3 +145,43 @@ class Explained(TypedDict):
     schema: Literal[1]
     action: SavingAction
     days: list[MachineDay]
+
+
+class CostAssumed(TypedDict):
+    """What nobody knows before it runs, and what was taken for it: options of the command."""
+
+    machines: Count
+    cards: Count
+    budgets: Count
+    run_seconds: Count
+
+
+class CostLine(TypedDict):
+    """One thing that Costguard itself takes, for a month of 730 hours, at list price."""
+
+    item: Annotated[str, one_of(upkeep.Item)]
+    words: str
+    quantity: Decimal
+    unit: str
+    unit_price: Money | None
+    monthly_cost: Money | None
+    """Null where nobody knows, which never means zero."""
+    unknown: Annotated[str, one_of(upkeep.Unknown)] | None
+    source: str | None
+    """The page of the vendor that has the price."""
+    as_of: str | None
+    """The date of that page's edition, or `undated`."""
+
+
+class DeployCost(TypedDict):
+    """What Costguard itself costs a month in one cloud, before it is deployed."""
+
+    schema: Literal[1]
+    cloud: Annotated[str, one_of("aws", "alibaba", "tencent")]
+    region_id: str
+    known: _Sums
+    complete: bool
+    """Whether every line has an amount."""
+    assumed: CostAssumed
+    lines: list[CostLine]
+    words: Texts

@@ -40,9 +40,7 @@ class Terraform:
                 f"no program {program!r} is here: install Terraform 1.9 or newer, or name another with --terraform"
             )
             raise InvalidInputError(message)
-        if not any(module.glob("*.tf")):
-            message = f"{module}: no Terraform module; name the folder that holds aws, alibaba and tencent with --infra"
-            raise InvalidInputError(message)
+        check_module(module)
         return cls(path, module)
 
     def make_ready(self) -> None:
@@ -112,6 +110,17 @@ class Terraform:
             message = f"terraform {asked[0]} answered JSON of another form than documented"
             raise TerraformError(message)
         return told
+
+
+def check_module(module: Path) -> None:
+    """That the folder holds a module.
+
+    Raises:
+        InvalidInputError: it does not.
+    """
+    if not any(module.glob("*.tf")):
+        message = f"{module}: no Terraform module; name the folder that holds aws, alibaba and tencent with --infra"
+        raise InvalidInputError(message)
 
 
 def _ended(what: str, status: int) -> str:
