@@ -26,6 +26,7 @@ from costguard.report.policy.diff import diff_markdown
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "shared/costguard/report/schemas/policy_diff.schema.json").read_text(encoding="utf-8"))
+ROLLOUT = 'rollout: [{account: "111122223333", steps: [{mode: warn, since: 2026-12-07}]}]'
 BASE = """\
 version: 1
 mode: enforce
@@ -136,6 +137,9 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ("leading_deployment: platform\n", "", "leading_deployment", T),
     ("version: 1", "version: 1\nkeep_as_tag: true", "keep_as_tag", N),
     ("observe_for: 14d", "observe_for: 30d", "new_accounts.observe_for", T),
+    ("new_accounts: {observe_for: 14d}", f"new_accounts: {{observe_for: 14d}}\n{ROLLOUT}", "rollout", T),
+    ('"slack:#a"', '"slack:#a"\n  messages_per_day: 20', "notify.messages_per_day", L),
+    ('"slack:#a"', '"slack:#a"\n  messages_per_day: 5', "notify.messages_per_day", T),
     ("new_accounts: {observe_for: 14d}", "", "new_accounts.observe_for", L),
     ("{stop: {wait: 2h}}", "{stop: {wait: 1h}}", "then", N),
 )
@@ -318,6 +322,7 @@ def test_every_field_of_a_policy_is_compared() -> None:
     names = {
         "observe_new_accounts_for": "new_accounts",
         "default_channel": "notify",
+        "messages_per_day": "notify",
         "exemptions": "exceptions",
         "protection": "protect",
         "answers": "notify",

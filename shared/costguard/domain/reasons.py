@@ -114,7 +114,16 @@ class ReasonCode(str, Enum):
     # rails: why something due is held or only rehearsed
     MODE_OBSERVE = "mode_observe"
     ACCOUNT_NEW = "account_new"
+    ROLLOUT = "rollout"
+    ROLLOUT_UNLISTED = "rollout_unlisted"
     MODE_WARN = "mode_warn"
+    # why a step of a rollout is not taken
+    ROLLOUT_ABOVE_POLICY = "rollout_above_policy"
+    ROLLOUT_REGRET = "rollout_regret"
+    ROLLOUT_UNMEASURED = "rollout_unmeasured"
+    ROLLOUT_UNTOLD = "rollout_untold"
+    ROLLOUT_TOLD = "rollout_told"
+    # rails, again
     OTHER_DEPLOYMENT = "other_deployment"
     SHARD_INCOMPLETE = "shard_incomplete"
     ACCOUNT_UNREAD = "account_unread"

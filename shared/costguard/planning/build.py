@@ -38,6 +38,7 @@ from costguard.planning.rails import (
     mode_rail,
     observed,
     overlaid,
+    rolled_out,
     rule_limit,
     unread_protections,
     with_one_more,
@@ -146,7 +147,8 @@ def build_plan(inputs: PlanInputs) -> Plan:
             held.extend(_waiting_on_a_rail(item, inputs))
             continue
         actions = _actions(item, item.step.wants, inputs)
-        gentle = observed(inputs.observing, case, mode_rail(item.step.wants, case.mode))
+        gentle = mode_rail(item.step.wants, case.mode)
+        gentle = observed(inputs.observing, case, rolled_out(inputs.rollout, case, item.step.wants, gentle))
         stop_all = (inputs.stop_all or _barred(case, item.step.wants, inputs)) if gentle is None else None
         reason = stop_all or _rail(item, item.step.wants, inputs, limits, use)
         if reason is not None:
@@ -239,6 +241,8 @@ def _steps(
         claim = inputs.claims.get(case.decision_id) if case else None
         if rule is not None and account_key(ref) in inputs.observing:
             rule = at_most(rule, Mode.OBSERVE)
+        if rule is not None:
+            rule = at_most(rule, inputs.rollout.of(_owner_now(ref, findings, case), ref.account)[0])
         seen = SubjectSnapshot(
             now=inputs.now,
             rule=rule,
@@ -262,6 +266,11 @@ def _steps(
         step = advance(case, seen, _grace(inputs))
         if step.case is not None:
             yield WantedStep(step, step.case, seen, fact)
+
+
+def _owner_now(ref: ResourceRef, findings: Mapping[Subject, Finding], case: Case | None) -> str:
+    found = findings.get(ref)
+    return found.owner if found is not None else case.owner if case is not None else ""
 
 
 def _kept_until(inputs: PlanInputs, ref: ResourceRef, instance: Instance | None) -> datetime | None:

@@ -17,7 +17,8 @@ from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode, Rung
-from costguard.planning.rails import HELD_BY_A_CAP, account_key, mode_rail, observed
+from costguard.planning.rails import HELD_BY_A_CAP, account_key, mode_rail, observed, rolled_out
+from costguard.planning.rollout import NO_ROLLOUT, Rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,8 @@ class CaseStanding:
     """What holds for a case at the moment of the call.
 
     `mode` and `rungs` are those of the rule in force for its subject. `told_at` is the proven delivery of the notice
-    that the case rests on, None where there is none. `observing` as in `PlanInputs`. `hastened`: whoever may say so
-    asked for the stop now.
+    that the case rests on, None where there is none. `observing` and `rollout` as in `PlanInputs`. `hastened`: whoever
+    may say so asked for the stop now.
     """
 
     now: datetime
@@ -36,6 +37,7 @@ class CaseStanding:
     grace_end: GraceEnd = plain_time
     observing: Mapping[str, datetime] = field(default_factory=dict)
     hastened: bool = False
+    rollout: Rollout = NO_ROLLOUT
 
 
 def not_its_step(case: Case, actions: Sequence[Action], *, drawn: bool = False) -> Reason | None:
@@ -69,6 +71,7 @@ def not_its_turn(case: Case, verb: Verb, standing: CaseStanding) -> Reason | Non
     gentle = mode_rail(verb, min(case.mode, standing.mode))
     if gentle is None and account_key(case.subject) in standing.observing:
         gentle = mode_rail(verb, Mode.OBSERVE)
+    gentle = rolled_out(standing.rollout, case, verb, gentle)
     if gentle is not None:
         return observed(standing.observing, case, gentle)
     rungs = standing.rungs

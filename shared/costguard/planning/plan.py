@@ -18,6 +18,7 @@ from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Gap, InstanceDetail, Launch
 from costguard.domain.savings import Sighting
 from costguard.guards.rules.common import Mode, Rung
+from costguard.planning.rollout import NO_ROLLOUT, Rollout
 from costguard.policy.model.policy import Policy
 from costguard.policy.model.terms import rule_from_terms
 
@@ -71,6 +72,7 @@ class PlanInputs:
     `launches` are who launched what, as far as that was asked; `disowned` by resource id the names of those who said
     that it is not theirs. `barred` are the accounts where nothing is done but notices, each why (`deployments`).
     `kept_at` is when people last asked to leave each resource alone, whether that still holds or not.
+    `rollout` is how far each team and account has come (`rollout`).
     `verdicts` are what was judged of `facts` already, by these rules; None: nobody has yet.
     """
 
@@ -98,6 +100,7 @@ class PlanInputs:
     hastened: frozenset[AnswerRef] = frozenset()
     observing: Mapping[str, datetime] = field(default_factory=dict)
     barred: Mapping[str, Reason] = field(default_factory=dict)
+    rollout: Rollout = NO_ROLLOUT
     verdicts: tuple[Finding, ...] | None = None
 
 

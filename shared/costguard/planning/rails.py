@@ -24,6 +24,7 @@ from costguard.guards.idle.judge import kept_reason
 from costguard.guards.rules.common import Consent, Limits, Mode, barring, leads_to, needed, protections_of
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.plan import CapUse, RuleLimit
+from costguard.planning.rollout import Rollout
 from costguard.policy.model.policy import Exemption, Policy
 from costguard.policy.model.protection import protected_by_tag
 
@@ -198,6 +199,12 @@ def observed(accounts: Mapping[str, datetime], case: Case, gentle: Reason | None
         return gentle
     facts = {"account": case.subject.account, "until": until.isoformat(timespec="minutes")}
     return Reason(ReasonCode.ACCOUNT_NEW, facts)
+
+
+def rolled_out(rollout: Rollout, case: Case, verb: Verb, gentle: Reason | None) -> Reason | None:
+    """Why a mode keeps something from being done: where that is how far the rollout has come, that; else `gentle`."""
+    allowed, why = rollout.of(case.owner, case.subject.account)
+    return why if why is not None and mode_rail(verb, allowed) is not None else gentle
 
 
 SEEN_WITHIN = timedelta(days=7)

@@ -17,6 +17,7 @@ from costguard.guards.rules.common import RemediationRule
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.build import advanced, judged
 from costguard.planning.plan import Differs, Judgement, Plan, PlanInputs, Shadow, ShadowDifference, Transition
+from costguard.planning.rollout import NO_ROLLOUT
 
 if TYPE_CHECKING:
     from costguard.planning.remediation import Judged
@@ -48,10 +49,19 @@ class ShadowTally:
 
 
 @dataclass(frozen=True, slots=True)
+class TeamTally:
+    """The part of a tally that is of one owner's machines in one account."""
+
+    owner: str
+    account: str
+    tally: ShadowTally
+
+
+@dataclass(frozen=True, slots=True)
 class ShadowStanding:
     """One rule in the shadow as the last run that followed it left it; `since` is when it first said what it says.
 
-    `left_out` are differences that were too many to keep.
+    `left_out` are differences that were too many to keep. `by` is the tally by owner and account, since it is kept.
     """
 
     guard: str
@@ -64,6 +74,7 @@ class ShadowStanding:
     left_out: int = 0
     would_stop: int = 0
     tally: ShadowTally = field(default_factory=ShadowTally)
+    by: tuple[TeamTally, ...] = ()
 
 
 def shadow_guard(rule: str) -> str:
@@ -142,6 +153,23 @@ def tallied(
     return tally
 
 
+def tallied_by_team(
+    before: Iterable[TeamTally], shadow: Shadow, rule: IdleRule, now: datetime, grace_end: GraceEnd = plain_time
+) -> tuple[TeamTally, ...]:
+    """The same for each owner in each account by itself."""
+    known = {(each.owner, each.account): each.tally for each in before}
+    moved: dict[tuple[str, str], list[Transition]] = {}
+    for step in shadow.transitions:
+        if isinstance(step.after.subject, ResourceRef):
+            moved.setdefault((step.after.owner, step.after.subject.account), []).append(step)
+    for of, steps in moved.items():
+        part = replace(shadow, transitions=tuple(steps))
+        found = tallied(known.get(of, ShadowTally()), part, rule, now, grace_end)
+        if found != ShadowTally():
+            known[of] = found
+    return tuple(TeamTally(owner, account, known[owner, account]) for owner, account in sorted(known))
+
+
 def stop_due(
     case: Case, rule: IdleRule, fact: InstanceFact | None = None, grace_end: GraceEnd = plain_time
 ) -> datetime | None:
@@ -175,6 +203,7 @@ def _alone(inputs: PlanInputs, rule: IdleRule, cases: tuple[Case, ...]) -> PlanI
         others={},
         hastened=frozenset(),
         observing={},
+        rollout=NO_ROLLOUT,
         barred={},
     )
 

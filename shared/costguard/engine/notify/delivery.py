@@ -250,7 +250,7 @@ def _note_arrivals(world: RunContext, run_id: str, written: Mapping[str, Case]) 
 def _replies(memory: Memory, news: Iterator[OutboxNotice]) -> Iterator[OutboxNotice]:
     """Each under the message that told of its case with what comes next, where that went to the same channel."""
     told = tuple(news)
-    said = memory.outbox.said_of_many(notice.case_id for notice in told)
+    said = memory.outbox.said_of_many(notice.case_id for notice in told if notice.case_id)
     for notice_ in told:
         earlier = said.get(notice_.case_id)
         in_place = earlier is not None and earlier.channel == notice_.channel

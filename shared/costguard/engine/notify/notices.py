@@ -16,6 +16,7 @@ from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.notify.rollout import announcements
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.common import Consent, Mode, Rung, barring, leads_to
 from costguard.guards.rules.idle import IdleRule
@@ -205,6 +206,7 @@ def zone_of(world: RunContext) -> str:
 
 def _news(world: RunContext, index: PlanIndex) -> Iterator[OutboxNotice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
+    yield from announcements(world)
     plan = index.plan
     barred = {item.action.case_id: item for item in plan.held if item.reason.code in _BARS_TOLD}
     unannounced = {

@@ -25,7 +25,7 @@ from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.notify.delivery import tell
 from costguard.engine.run.act import act, moved, pause_reason, release_unsent, settle_observed
 from costguard.engine.run.close_reads import barred_accounts, examined_closely, launched
-from costguard.engine.run.run_context import RunContext
+from costguard.engine.run.run_context import RunContext, rollout_now
 from costguard.engine.run.scan import (
     Progress,
     Scan,
@@ -202,6 +202,7 @@ def _plan_now(world: RunContext, run_id: str, seen: Scan, *, deadline: datetime 
         hastened=memory.haste.granted(now),
         disowned=memory.disowned.all(),
         observing=known_accounts(world, {shard.shard: shard.complete for shard in seen.facts}, remember=remember),
+        rollout=rollout_now(memory, world.policy, now),
     )
     trails = launched(world, inputs, deadline=deadline, remember=remember)
     bars = barred_accounts(world, inputs)

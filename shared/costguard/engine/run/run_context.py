@@ -12,7 +12,7 @@ from costguard.cases.advance import plain_time
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Deployment, ResourceRef
-from costguard.engine.ledger.learned import AccountRepository
+from costguard.engine.ledger.learned import AccountRepository, ShadowRepository
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.run.scan import (
@@ -25,11 +25,13 @@ from costguard.engine.run.scan import (
     reading_until,
     scan,
 )
+from costguard.guards import IDLE_GPU, OF_MACHINES
 from costguard.guards.rules.common import Mode, Rung
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import RuleLimit
 from costguard.planning.last_look import CaseStanding, asked_for, not_its_turn
 from costguard.planning.rails import account_key, observing
+from costguard.planning.rollout import NO_ROLLOUT, Rollout, announcement_ids, standings
 from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
@@ -202,11 +204,24 @@ def out_of_turn(
         observing=observing(
             (account,), {} if since is None else {account: since}, policy.observe_new_accounts_for, now
         ),
+        rollout=rollout_now(memory, policy, now) if case.guard in OF_MACHINES else NO_ROLLOUT,
     )
     bar = not_its_turn(case, verb, standing)
     if bar is None or bar.code is not ReasonCode.WAITING:
         return bar
     return not_its_turn(case, verb, replace(standing, hastened=asked_for(case, memory.haste.granted(now))))
+
+
+def rollout_now(memory: Memory, policy: Policy, now: datetime) -> Rollout:
+    """How far each team and account has come, as the ledger has it. Without `rollout` nothing is read."""
+    if not policy.rollout:
+        return NO_ROLLOUT
+    asked = {step.in_shadow for entry in policy.rollout for step in entry.steps if step.in_shadow}
+    shadows = ShadowRepository(memory.store)
+    found = [standing for name in sorted(asked) if (standing := shadows.get(IDLE_GPU, name)) is not None]
+    notices = memory.outbox.get_many(announcement_ids(policy))
+    told = {each: one.delivered_at for each, one in notices.items() if one.proven and one.delivered_at is not None}
+    return Rollout(tuple(standings(policy, found, told, now)))
 
 
 def _told_at(memory: Memory, case: Case) -> datetime | None:

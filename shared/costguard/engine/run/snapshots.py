@@ -32,6 +32,7 @@ from costguard.planning.shadows import (
     shadow_of,
     shadow_of_remediations,
     tallied,
+    tallied_by_team,
 )
 from costguard.report.facts import BudgetSnapshot, ResourceSnapshot, ScanSnapshot
 from costguard.report.guard_views import view_of
@@ -228,8 +229,11 @@ def keep_shadows(world: RunContext, plan: Plan) -> None:
         before = repository.get(plan.guard, shadow.rule)
         same = before is not None and before.rule_digest == shadow.rule_digest
         tally = before.tally if before is not None and same else ShadowTally()
+        by = before.by if before is not None and same else ()
         if shadow.rule in rules:
-            tally = tallied(tally, replace(shadow, transitions=moved), rules[shadow.rule], plan.planned_at, grace)
+            ended = replace(shadow, transitions=moved)
+            tally = tallied(tally, ended, rules[shadow.rule], plan.planned_at, grace)
+            by = tallied_by_team(by, ended, rules[shadow.rule], plan.planned_at, grace)
         shown = sorted(shadow.differences, key=_dearest_first)[:MOST_DIFFERENCES]
         repository.keep(
             ShadowStanding(
@@ -243,6 +247,7 @@ def keep_shadows(world: RunContext, plan: Plan) -> None:
                 left_out=len(shadow.differences) - len(shown),
                 would_stop=shadow.would_stop,
                 tally=tally,
+                by=by,
             )
         )
 

@@ -13,7 +13,7 @@ from costguard.policy.diff import differences as d
 from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, Part, Parts, loosening
 from costguard.policy.diff.guards import budget_differences, key_differences, network_differences
 from costguard.policy.diff.idle import idle_differences, spares_all_of
-from costguard.policy.model.policy import Owner, Policy, Shadows, with_policy_digest
+from costguard.policy.model.policy import Owner, Policy, RolloutEntry, RolloutStep, Shadows, with_policy_digest
 from costguard.policy.model.working_time import WorkingCalendar
 from costguard.policy.syntax import units as n
 
@@ -158,6 +158,45 @@ def _two_above_looser(old: tuple[Money, ...], new: tuple[Money, ...]) -> bool:
     return any(money.currency not in before or money.amount > before[money.currency] for money in new)
 
 
+def _rollout_looser(old: tuple[RolloutEntry, ...], new: tuple[RolloutEntry, ...]) -> bool:
+    """Tighter is only: none before; or the same scopes, none with a step that is new, sooner, or asks for less."""
+    if not old:
+        return False
+    before, after = ({(each.team, each.account): each for each in entries} for entries in (old, new))
+    return before.keys() != after.keys() or any(
+        _steps_looser(before[scope].steps, entry.steps) for scope, entry in after.items()
+    )
+
+
+def _steps_looser(old: tuple[RolloutStep, ...], new: tuple[RolloutStep, ...]) -> bool:
+    known = {step.mode: step for step in old}
+    return any(step.mode not in known or _step_looser(known[step.mode], step) for step in new)
+
+
+def _step_looser(old: RolloutStep, new: RolloutStep) -> bool:
+    if new.since < old.since:
+        return True
+    if old.regret_below is None:
+        return False
+    return (
+        new.regret_below is None
+        or new.regret_below > old.regret_below
+        or new.in_shadow != old.in_shadow
+        or new.of_at_least < old.of_at_least
+    )
+
+
+def _rollout_words(entries: tuple[RolloutEntry, ...]) -> str:
+    return "; ".join(f"{each.scope}: {', '.join(map(_step_words, each.steps))}" for each in entries)
+
+
+def _step_words(step: RolloutStep) -> str:
+    words = f"{step.mode.name.lower()} {step.since}"
+    if step.regret_below is None:
+        return words
+    return f"{words} if regret < {n.share(step.regret_below)} of {step.of_at_least}+ in {step.in_shadow}"
+
+
 def _told_at_all(old: str, new: str) -> bool | None:
     """Without an address nobody is told, and so nothing harmful is done; another one is for people to judge."""
     return None if old and new else bool(new)
@@ -206,6 +245,8 @@ _POLICY: Parts = {
     "answers.slack_team": Part(_unset_or_same, "notify.answers.slack_team"),
     "answers.approvers": Part(d.more, "notify.answers.approvers"),
     "answers.two_above": Part(_two_above_looser, "notify.answers.two_approvers_above"),
+    "messages_per_day": Part(d.higher, "notify.messages_per_day"),
+    "rollout": Part(_rollout_looser, shown=_rollout_words),
     "keep_as_tag": Part(None),  # what this policy does to a machine stays the same
     "exchange_rates": Part(
         None,

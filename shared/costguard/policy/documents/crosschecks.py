@@ -6,13 +6,14 @@ It works on what was read, not on what was accepted, so that these mistakes are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from costguard.guards.rules.common import Mode
 from costguard.policy.sections import SECTIONS
-from costguard.policy.syntax.problems import Mark, Problem, field_path
+from costguard.policy.syntax.problems import Mark, Problem, did_you_mean, field_path
 from costguard.policy.syntax.yaml_nodes import Mapping, Scalar, YamlDocument
 from costguard.policy.syntax.yaml_nodes import Sequence as ListNode
 
@@ -77,6 +78,7 @@ def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     yield from _twice(files, "owners", ("name",), "owner")
     yield from _twice(files, "accounts", ("cloud", "id"), "account")
     yield from _twice(files, "priority_classes", ("name",), "priority class")
+    yield from _rollouts(files)
     yield from _aimless_exceptions(files)
     yield from _no_rules(files)
 
@@ -142,6 +144,53 @@ def _twice(files: Sequence[PolicyFile], key: str, names: tuple[str, ...], what: 
             yield document.problem(mark, f"{path}.{names[-1]}", message, "give it a name of its own, or remove one")
         else:
             seen[identity] = f"{document.path}:{mark.line}"
+
+
+def _rollouts(files: Sequence[PolicyFile]) -> Iterator[Problem]:
+    """A scope twice; a team, an account or a rule in the shadow that this policy does not know."""
+    seen: dict[tuple[str, str], str] = {}
+    accounts = {_text(entry, "id") for _, _, entry in _entries(files, "accounts")}
+    joins = any(_is_true(entry, "organisation") for _, _, entry in _entries(files, "accounts"))
+    teams = {_text(entry, "name") for _, _, entry in _entries(files, "owners")}
+    teams |= {_text(entry, "owner") for _, _, entry in _entries(files, "accounts")} - {""}
+    shadows = {_text(entry, "name") for _, _, entry in _entries(files, "idle_gpu") if _is_true(entry, "shadow")}
+    for document, path, entry in _entries(files, "rollout"):
+        team, account = _text(entry, "team"), _text(entry, "account")
+        scope, where = (team, account), f"{document.path}:{entry.mark.line}"
+        if any(scope) and scope in seen:
+            message = f"a second entry for {' '.join(filter(None, scope))}; the first is at {seen[scope]}"
+            yield document.problem(entry.mark, path, message, "keep one of them: their steps would contradict")
+        seen.setdefault(scope, where)
+        if team not in {"", "*", *teams}:
+            mark, fix = entry.items["team"].mark, did_you_mean(team, sorted(teams)) if teams else ""
+            message = f"{team!r} is no owner that this policy names"
+            yield document.problem(mark, f"{path}.team", message, fix or "name it in owners.yaml: it has to be told")
+        if account and accounts and not joins and account not in accounts:
+            message = f"{account} is not among the accounts"
+            mark, fix = entry.items["account"].mark, did_you_mean(account, sorted(accounts))
+            yield document.problem(mark, f"{path}.account", message, fix)
+        yield from _conditions(document, path, entry, shadows)
+
+
+def _conditions(document: YamlDocument, path: str, entry: Mapping, shadows: AbstractSet[str]) -> Iterator[Problem]:
+    steps = entry.items.get("steps")
+    for index, step in enumerate(steps.items if isinstance(steps, ListNode) else ()):
+        when = step.items.get("when") if isinstance(step, Mapping) else None
+        rule = _text(when, "in_shadow") if isinstance(when, Mapping) else ""
+        if isinstance(when, Mapping) and rule and rule not in shadows:
+            message = f"{rule!r} is no rule under idle_gpu with shadow: true, so nothing of it can be measured"
+            fix = did_you_mean(rule, sorted(shadows)) if shadows else "add a rule of that name with shadow: true"
+            yield document.problem(when.items["in_shadow"].mark, f"{path}.steps[{index}].when.in_shadow", message, fix)
+
+
+def _text(mapping: Mapping, key: str) -> str:
+    node = mapping.items.get(key)
+    return node.text if isinstance(node, Scalar) else ""
+
+
+def _is_true(mapping: Mapping, key: str) -> bool:
+    node = mapping.items.get(key)
+    return isinstance(node, Scalar) and node.value is True
 
 
 def _aimless_exceptions(files: Sequence[PolicyFile]) -> Iterator[Problem]:

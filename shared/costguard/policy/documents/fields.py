@@ -74,6 +74,11 @@ Text = Annotated[
 TagName = Annotated[str, AfterValidator(v.matching(re.compile(r"(?=.*[^\W_])[^\n]{1,128}"), "the name of a tag"))]
 Observed = Annotated[timedelta, BeforeValidator(times.observed)]
 Count = Annotated[int, BeforeValidator(v.count)]
+MessagesADay = Annotated[int, BeforeValidator(v.at_least(2, "messages a day: one of them is the digest of the rest"))]
+Stops = Annotated[int, BeforeValidator(v.at_least(1, "stops"))]
+RolloutAccount = Annotated[
+    str, AfterValidator(v.matching(re.compile(r"[0-9]{4,20}", re.ASCII), "an account id: digits, in quotes"))
+]
 Share = Annotated[Decimal, BeforeValidator(units.parse_share)]
 DiscountShare = Annotated[Decimal, BeforeValidator(v.discount)]
 Caps = Annotated[tuple[Annotated[Money, BeforeValidator(units.parse_money)], ...], AfterValidator(v.one_per_currency)]

@@ -28,6 +28,7 @@ from costguard.policy.documents.crosschecks import (
 from costguard.policy.documents.fields import Whole, made
 from costguard.policy.documents.policy import ExceptionDocument, MainDocument, OwnerDocument, RulesDocument
 from costguard.policy.model.policy import (
+    MESSAGES_PER_DAY,
     Account,
     AnswerTerms,
     Exemption,
@@ -35,6 +36,8 @@ from costguard.policy.model.policy import (
     Policy,
     PriceOverride,
     Prometheus,
+    RolloutEntry,
+    RolloutStep,
     Shadows,
     SignalSettings,
     with_policy_digest,
@@ -230,8 +233,20 @@ def build_policy(accepted: Accepted) -> Policy:
         observe_new_accounts_for=timedelta(0) if main.new_accounts is None else main.new_accounts.observe_for,
         leading_deployment=main.leading_deployment,
         keep_as_tag=main.keep_as_tag,
+        rollout=tuple(sorted(map(_rollout, main.rollout), key=lambda each: (each.team, each.account))),
+        messages_per_day=MESSAGES_PER_DAY if main.notify is None else main.notify.messages_per_day,
     )
     return with_policy_digest(policy)
+
+
+def _rollout(entry: d.RolloutDocument) -> RolloutEntry:
+    return RolloutEntry(entry.team or "", entry.account or "", tuple(map(_rollout_step, entry.steps)))
+
+
+def _rollout_step(step: d.RolloutStepDocument) -> RolloutStep:
+    if step.when is None:
+        return RolloutStep(step.mode, step.since)
+    return RolloutStep(step.mode, step.since, step.when.regret_below, step.when.in_shadow, step.when.of_at_least)
 
 
 def slow_waits(accepted: Accepted) -> Iterator[Problem]:

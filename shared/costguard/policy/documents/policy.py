@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import AfterValidator, ValidationInfo, field_validator, model_validator
@@ -20,6 +21,7 @@ from costguard.policy.documents import fields as f
 from costguard.policy.documents.fields import Document, SelectorDocument
 from costguard.policy.idle.documents import RuleDocument
 from costguard.policy.keys.documents import KeyRuleDocument
+from costguard.policy.model.policy import MESSAGES_PER_DAY
 from costguard.policy.network.documents import AuditRuleDocument
 from costguard.policy.sections import SECTIONS
 from costguard.policy.syntax.problems import BadValueError
@@ -167,6 +169,7 @@ class NotifyDocument(Document):
     """`notify`."""
 
     default: f.Channel
+    messages_per_day: f.MessagesADay = MESSAGES_PER_DAY
     answers: AnswersDocument | None = None
 
 
@@ -201,6 +204,61 @@ class NewAccountsDocument(Document):
     """`new_accounts`: what is done in an account that was never seen before."""
 
     observe_for: f.Observed
+
+
+class RolloutConditionDocument(Document):
+    """`when`: what must hold for a step, and go on to hold."""
+
+    regret_below: f.Share
+    in_shadow: f.Name
+    of_at_least: f.Stops = 10
+
+
+class RolloutStepDocument(Document):
+    """One step of a rollout: from which day on which mode is allowed."""
+
+    mode: f.ModeWord
+    since: f.Day
+    when: RolloutConditionDocument | None = None
+
+    @field_validator("mode")
+    @classmethod
+    def _a_step(cls, mode: Mode) -> Mode:
+        if mode is Mode.OBSERVE:
+            raise BadValueError("everybody begins in observe, so it is no step", "begin with {mode: warn, since: …}")
+        return mode
+
+
+class RolloutDocument(Document):
+    """One entry of `rollout`: the steps of a team, of an account, or of a team in an account."""
+
+    team: f.Text | None = None
+    account: f.RolloutAccount | None = None
+    steps: Annotated[tuple[RolloutStepDocument, ...], AfterValidator(nonempty("write [{mode: warn, since: …}]"))]
+
+    @field_validator("steps")
+    @classmethod
+    def _in_order(cls, steps: tuple[RolloutStepDocument, ...]) -> tuple[RolloutStepDocument, ...]:
+        if steps and steps[0].mode is Mode.ENFORCE:
+            message = "warn is skipped: nobody would have been told of anything before the first stop"
+            raise BadValueError(message, "begin with {mode: warn, since: …}", at=(0, "mode"))
+        for index, (before, after) in enumerate(pairwise(steps), start=1):
+            if after.mode <= before.mode:
+                words = f"{after.mode.name.lower()} after {before.mode.name.lower()} is a step back or none"
+                fix = "to take a step back, remove the later step: a tightening is in force at once"
+                raise BadValueError(words, fix, at=(index, "mode"))
+            if after.since <= before.since:
+                message = f"{after.since} is not after {before.since}, where the step before begins"
+                raise BadValueError(message, "write the steps in the order of their days", at=(index, "since"))
+        return steps
+
+    @model_validator(mode="after")
+    def _somebody(self) -> Self:
+        if self.team is None and self.account is None:
+            raise BadValueError("neither team nor account", 'add team: nlp, or team: "*" for all that no other covers')
+        if self.team == "*" and self.account is not None:
+            raise BadValueError('the team "*" is whatever no other entry covers', "leave team or account out")
+        return self
 
 
 class RulesDocument(Document):
@@ -241,5 +299,8 @@ class MainDocument(Document):
     signals: SignalsDocument = SignalsDocument()
     notify: NotifyDocument | None = None
     keep_as_tag: bool = False
+    rollout: Annotated[
+        tuple[RolloutDocument, ...], AfterValidator(nonempty("leave the key out where nothing is rolled out"))
+    ] = ()
     owners: tuple[OwnerDocument, ...] = ()
     exceptions: tuple[ExceptionDocument, ...] = ()

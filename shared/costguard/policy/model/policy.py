@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 from costguard.domain.actions import LaunchFreeze, Verb
 from costguard.domain.money import Discount, ExchangeRate, Money
@@ -116,6 +117,39 @@ class Shadows:
 
 
 @dataclass(frozen=True, slots=True)
+class RolloutStep:
+    """From `since` on (a day begins in the calendar's zone) this mode is allowed, if its condition holds.
+
+    `regret_below` is the share of the stops of the rule `in_shadow` after which a machine was in use again within a
+    day, counted once there are `of_at_least`; None asks for nothing.
+    """
+
+    mode: Mode
+    since: date
+    regret_below: Decimal | None = None
+    in_shadow: str = ""
+    of_at_least: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutEntry:
+    """The steps of one team, one account, or of one team in one account; the team `*`: what no other entry covers."""
+
+    team: str = ""
+    account: str = ""
+    steps: tuple[RolloutStep, ...] = ()
+
+    @property
+    def scope(self) -> str:
+        """As people call it: `nlp`, `111122223333`, `nlp 111122223333`."""
+        return " ".join(filter(None, (self.team, self.account)))
+
+
+MESSAGES_PER_DAY = 12
+"""Of one address in any 24 hours: some 50 machines shown whole in Slack, and two digests of 40 each."""
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Everything a run decides by.
 
@@ -125,6 +159,8 @@ class Policy:
     In an account seen for the first time less than `observe_new_accounts_for` ago, every rule only observes.
     `leading_deployment` is the one that acts in an account where several work.
     With `keep_as_tag` a Keep is written on its machine too, for other deployments to see.
+    Where there is a `rollout`, no machine is treated harsher than it allows, and what it does not cover is observed.
+    `messages_per_day` is how many messages about machines one address gets in 24 hours before the rest waits.
     """
 
     mode: Mode
@@ -150,6 +186,8 @@ class Policy:
     leading_deployment: str = field(default="", metadata={UNSAID: True})
     keep_as_tag: bool = field(default=False, metadata={UNSAID: True})
     discounts: tuple[Discount, ...] = field(default=(), metadata={UNSAID: True})
+    rollout: tuple[RolloutEntry, ...] = field(default=(), metadata={UNSAID: True})
+    messages_per_day: int = field(default=MESSAGES_PER_DAY, metadata={UNSAID: True})
 
     @property
     def enforces(self) -> bool:

@@ -218,6 +218,8 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (t.Power, _POWER),
     (i.Coverage, _PERCENT),
     (f.Count, _COUNT),
+    (f.MessagesADay, {"type": "integer", "minimum": 2}),
+    (f.Stops, {"type": "integer", "minimum": 1}),
     (f.Share, _PERCENT),
     (f.Caps, _some(_MONEY)),
     (f.Price, _MONEY),

@@ -132,6 +132,19 @@ def count(raw: object) -> int:
     return raw
 
 
+def at_least(least: int, what: str) -> Callable[[object], int]:
+    """A whole number from `least` up."""
+
+    def check(raw: object) -> int:
+        value = count(raw)
+        if value < least:
+            message = f"{value} is too few; expected at least {least} {what}"
+            raise BadValueError(message, f"write {least} or more, or leave it out")
+        return value
+
+    return check
+
+
 def one_per_currency(amounts: tuple[Money, ...]) -> tuple[Money, ...]:
     """Caps, one for each currency."""
     if not amounts:

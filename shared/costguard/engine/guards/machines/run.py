@@ -29,7 +29,14 @@ from costguard.engine.notify.notices import INSTANCE_WORDS, Words
 from costguard.engine.run.act import pause_reason
 from costguard.engine.run.close_reads import fit_to_tell
 from costguard.engine.run.run import plan_from
-from costguard.engine.run.run_context import PrecheckResult, RunContext, out_of_turn, people_heard, scan_in_turn
+from costguard.engine.run.run_context import (
+    PrecheckResult,
+    RunContext,
+    out_of_turn,
+    people_heard,
+    rollout_now,
+    scan_in_turn,
+)
 from costguard.engine.run.scan import CloudReaders, Progress, Scan, scan
 from costguard.engine.run.snapshots import LOOKED_AT, Looked, look_of
 from costguard.guards import IDLE_GPU
@@ -38,6 +45,7 @@ from costguard.guards.rules.common import KEEP_TAG, Limits, Mode, Protection, Se
 from costguard.guards.rules.idle import IdleBounds, IdleRule
 from costguard.planning import Plan, RuleLimit, exemption, world_rail
 from costguard.planning.rails import account_key, observing, rule_limit, unread_protections
+from costguard.policy.model.ownership import owner_name
 from costguard.policy.model.policy import Policy
 from costguard.policy.model.protection import protected_by_tag
 from costguard.ports import ActionExecutor
@@ -280,6 +288,9 @@ def _may_be_written(world: RunContext, policy: Policy, instance: Instance, now: 
     if rule is None or rule.mode is not Mode.ENFORCE:
         return False
     if spared is not None and spared.code is not ReasonCode.KEPT_BY_TAG:
+        return False
+    allowed, _ = rollout_now(world.memory, policy, now).of(owner_name(instance, policy), instance.ref.account)
+    if allowed is not Mode.ENFORCE:
         return False
     account = account_key(instance.ref)
     since = AccountRepository(world.memory.store).known_since(account)
