@@ -281,6 +281,29 @@ def test_a_local_disk_is_lost_only_with_its_owners_approval(tmp_path: Path) -> N
     stage.close()
 
 
+def test_its_owner_reads_before_and_when_asked_what_will_be_empty(tmp_path: Path) -> None:
+    """A g5.xlarge has 250 GB: the warning promises no date, and the question names the loss."""
+    stage = staged(tmp_path, idle_machine(kind="g5.xlarge"))
+    stage.days((0, 1))
+    warned, asked = (message.text for message in stage.mailbox.messages)
+    for text in (warned, asked):
+        assert "its 250 GB local disk will be empty" in text
+    assert "costguard approve" in asked
+    stage.close()
+
+
+def test_an_approval_is_void_once_its_rule_has_changed(tmp_path: Path) -> None:
+    """It is bound to the decision, and so to the digest of the rule."""
+    stage = staged(tmp_path, idle_machine(kind="g5.xlarge"))
+    stage.days((0, 1))
+    answers.approve(stage.memory, "idle_gpu", str(stage.ref()), "vision", stage.clock.now())
+    careful = rule(limits=replace(rule().limits, local_disk_approver_above=(usd("0"),)))
+    stage.policy_now = lambda: policy(careful)
+    stage.at(DAY + timedelta(hours=1))
+    assert stage.verbs() == []
+    stage.close()
+
+
 def test_an_approval_expires(tmp_path: Path) -> None:
     stage = staged(tmp_path, idle_machine(kind="g5.xlarge"))
     stage.days((0, 1))

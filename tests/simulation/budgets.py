@@ -8,7 +8,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from tests.simulation.rule_spec import RuleSpec
+from tests.simulation.rule_spec import APART, RuleSpec
 
 YUAN_A_DOLLAR = Decimal(7)
 CLASSES: Mapping[str, tuple[str, str]] = {"dev": ("env", "dev"), "batch": ("env", "batch")}
@@ -66,7 +66,7 @@ class BudgetSpec:
     cny: int | None = 1000
     local_disk: str = "ask"
 
-    def yaml(self) -> str:
+    def yaml(self, *, apart: bool = False) -> str:
         """The entry of `budgets`."""
         covers = [f"clouds: [{', '.join(self.clouds)}]"] if self.clouds else []
         covers += [f"tags: {{team: {self.team}}}"] if self.team else []
@@ -79,7 +79,7 @@ class BudgetSpec:
             f"alert_at: [{_percents(self.alerts)}]",
             f"forecast_alert_at: [{_percents(self.forecasts)}]",
             f"trust: {{bill_not_older_than: {self.bill_hours}h, estimated_at_most: {self.estimated}%}}",
-            f"safety: {{{self._safety(caps)}}}",
+            f"safety: {{{self._safety(caps)}{', ' + APART if apart else ''}}}",
         ]
         lines += [f"covers: {{{', '.join(covers)}}}"] if covers else []
         lines += [f"tell: [{', '.join(_quoted(address) for address in self.tell)}]"] if self.tell else []
@@ -147,13 +147,13 @@ def month_named(key: str, zone: str) -> tuple[datetime, datetime]:
     return month_of(datetime(year, month, 2, tzinfo=ZoneInfo(zone)), zone)[1:]
 
 
-def budgets_yaml(budgets: tuple[BudgetSpec, ...], *, rates_since: date | None) -> str:
-    """The keys of a policy that budgets need."""
+def budgets_yaml(budgets: tuple[BudgetSpec, ...], *, rates_since: date | None, apart: bool = False) -> str:
+    """The keys of a policy that budgets need. `apart`: no local disk is lost without an approver."""
     lines = ["priority_classes:\n"]
     lines += [f"  - {{name: {name}, applies_when_all: {{tags: {{{k}: {v}}}}}}}\n" for name, (k, v) in CLASSES.items()]
     if rates_since is not None:
         lines.append(f"exchange_rates: [{{from: USD, to: CNY, rate: {YUAN_A_DOLLAR}, since: {rates_since}}}]\n")
-    return "".join((*lines, "budgets:\n", *(budget.yaml() for budget in budgets)))
+    return "".join((*lines, "budgets:\n", *(budget.yaml(apart=apart) for budget in budgets)))
 
 
 def _percents(shares: tuple[int, ...]) -> str:

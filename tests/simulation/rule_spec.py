@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MODES = ("observe", "warn", "enforce")
+APART = "local_disk_approver_above: [0 USD, 0 CNY]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class RuleSpec:
             or (self.terminate is not None and other.terminate is not None and self.terminate < other.terminate)
         )
 
-    def yaml(self) -> str:
-        """The entry of `idle_gpu`."""
+    def yaml(self, *, apart: bool = False) -> str:
+        """The entry of `idle_gpu`. `apart`: no local disk is lost without an approver."""
         ladder = ["warn"]
         if self.stop is not None:
             ladder.append(f"{{stop: {{wait: {self.stop}h}}}}")
@@ -63,5 +64,5 @@ class RuleSpec:
             f"    then: [{', '.join(ladder)}]\n"
             f"    safety: {{actions_per_day: {self.actions}, fleet_share_per_day: {self.share_percent}%,{ends}"
             f" hourly_cost_stopped_per_day: [{', '.join(caps)}],"
-            f" local_disk: {self.local_disk}, unstoppable: {self.unstoppable}}}\n"
+            f" local_disk: {self.local_disk}, {APART + ', ' if apart else ''}unstoppable: {self.unstoppable}}}\n"
         )

@@ -49,7 +49,8 @@ class PolicyVersion:
     """One state of the config repo. `broken` is a document that cannot be a policy.
 
     `terminate_alone`: termination protection bars terminate, and nothing else.
-    `clicks`: answers in the chat count; `two`: stopping now and approving take two people, as every machine is dear.
+    `clicks`: answers in the chat count; `two`: stopping now and approving take two people, as every machine is dear;
+    `apart`: no local disk is lost without an approver, for the same reason.
     """
 
     rules: tuple[RuleSpec, ...]
@@ -62,6 +63,7 @@ class PolicyVersion:
     rates_since: date = date(2025, 12, 1)
     clicks: bool = False
     two: bool = False
+    apart: bool = False
     terminate_alone: bool = False
 
     def budget(self, name: str) -> BudgetSpec | None:
@@ -95,9 +97,10 @@ def _text(version: PolicyVersion) -> PolicyText:
         lines.append(f"protect: {{{', '.join(protect)}}}\n")
     if version.rules:
         lines.append("idle_gpu:\n")
-        lines.extend(rule.yaml() for rule in version.rules)
+        lines.extend(rule.yaml(apart=version.apart) for rule in version.rules)
     if version.budgets:
-        lines.append(budgets_yaml(version.budgets, rates_since=version.rates_since if version.rates else None))
+        since = version.rates_since if version.rates else None
+        lines.append(budgets_yaml(version.budgets, rates_since=since, apart=version.apart))
     if version.exceptions:
         lines.append("exceptions:\n")
         lines.extend(
@@ -150,7 +153,7 @@ def load(text: PolicyText) -> Policy:
 def _composed(version: PolicyVersion) -> Policy:
     frame = _compiled(_text(replace(version, rules=version.rules[:1])).files["costguard.yaml"])
     rules = sorted(version.rules, key=lambda rule: rule.name)
-    alone = (PolicyVersion((rule,), terminate_alone=version.terminate_alone) for rule in rules)
+    alone = (PolicyVersion((rule,), terminate_alone=version.terminate_alone, apart=version.apart) for rule in rules)
     single = (_compiled(_text(each).files["costguard.yaml"]).idle_gpu[0] for each in alone)
     return with_policy_digest(replace(frame, idle_gpu=tuple(single)))
 

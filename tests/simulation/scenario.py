@@ -180,9 +180,10 @@ def with_clicks(made: Scenario, *, always: bool = False) -> Scenario:
     """The same where people may answer in the chat too, by a policy that says whose answers count."""
     random = Random(made.seed * 7 + 5)  # noqa: S311 - reproducible on purpose
     clicks, two = always or random.random() < 0.5, random.random() < 0.4
+    apart = clicks and Random(f"apart {made.seed}").random() < 0.3  # noqa: S311 - of its own: what else is drawn stays
 
     def answered(version: PolicyVersion) -> PolicyVersion:
-        return replace(version, clicks=clicks, two=clicks and two)
+        return replace(version, clicks=clicks, two=clicks and two, apart=apart)
 
     changes = tuple(replace(change, version=answered(change.version)) for change in made.changes)
     count = random.choice((2, 6, 12)) * (3 if always else 1)

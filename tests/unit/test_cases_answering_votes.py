@@ -16,6 +16,7 @@ from costguard.cases.answering import (
     AnswerContext,
     AnsweredNotice,
     Refused,
+    Role,
     Vote,
     Weighed,
     enough,
@@ -25,6 +26,7 @@ from costguard.cases.answering import (
 )
 from costguard.domain.actions import Verb
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
+from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.policy import AnswerTerms
@@ -60,8 +62,8 @@ def approve(by: Person = LEAD, of: Case = ASKING, decision: str = "decision1", *
     return weigh(Answer(AnswerKind.APPROVE, about, by, NOW), ground(of, **changes))
 
 
-def vote(by: Person, at: datetime = NOW, *, asked: bool = False) -> Vote:
-    return Vote(str(by), at, at + timedelta(hours=24), asked)
+def vote(by: Person, at: datetime = NOW, *, asked: bool = False, role: Role = Role.UNLISTED) -> Vote:
+    return Vote(str(by), at, at + timedelta(hours=24), asked, role)
 
 
 # --- votes
@@ -226,16 +228,101 @@ def test_what_enough_people_asked_for_stands() -> None:
 VALID = {**NAMED, "until": "2026-03-11T12:30+00:00"}
 
 
-@pytest.mark.parametrize("by", [LEAD, OPERATOR])
-def test_an_approver_lets_the_waiting_decision_pass_for_a_day(by: Person) -> None:
-    assert approve(by) == Accepted(AnswerCode.APPROVED, VALID, needed=1)
+@pytest.mark.parametrize(("by", "role"), [(ANA, Role.OWNER), (LEAD, Role.APPROVER), (OPERATOR, Role.UNLISTED)])
+def test_its_owner_or_an_approver_lets_the_waiting_decision_pass_for_a_day(by: Person, role: Role) -> None:
+    assert approve(by) == Accepted(AnswerCode.APPROVED, VALID, needed=1, role=role)
 
 
 @pytest.mark.parametrize(
-    ("by", "through"), [(ANA, "C-GPU"), (MAILED, "slack:#gpu"), (replace(MAILED, id="U-LEAD"), "slack:#gpu")]
+    ("by", "through"),
+    [
+        (STRANGER, "C-GPU"),
+        (MAILED, "slack:#gpu"),
+        (replace(MAILED, id="U-LEAD"), "slack:#gpu"),
+        (replace(MAILED, id="U-ANA"), "slack:#gpu"),
+    ],
 )
-def test_owners_and_links_approve_nothing(by: Person, through: str) -> None:
-    assert approve(by, came_through=through) == Refused(AnswerCode.NOT_AMONG_APPROVERS, NAMED)
+def test_nobody_else_approves_anything_and_no_link_ever_can(by: Person, through: str) -> None:
+    assert approve(by, came_through=through) == Refused(AnswerCode.NOT_AMONG_OWNERS, NAMED)
+
+
+def test_whoever_owns_another_machine_approves_nothing_here() -> None:
+    assert approve(ANA, people=("U-OTHER",)) == Refused(AnswerCode.NOT_AMONG_OWNERS, NAMED)
+
+
+def test_an_owner_whom_somebody_disowned_approves_no_more() -> None:
+    """It was said a moment ago, and no run has told the next in line yet."""
+    assert approve(ANA, disowned=frozenset({"nlp"})) == Refused(AnswerCode.NOT_AMONG_OWNERS, NAMED)
+    assert approve(LEAD, disowned=frozenset({"nlp"})).code is AnswerCode.APPROVED
+
+
+def test_an_owner_who_asked_for_the_stop_cannot_approve_its_loss_alone() -> None:
+    assert approve(ANA, asked=frozenset({str(ANA)})) == Refused(AnswerCode.ASKED_BY_THEMSELVES, NAMED)
+
+
+def above(amount: str, **changes: Any) -> Case:
+    """Waiting under a rule that leaves this much an hour to its owner."""
+    limits = replace(rule().limits, local_disk_approver_above=(usd(amount),))
+    return replace(ASKING, terms=terms(rule(limits=limits)), **changes)
+
+
+CLOSE = AnsweredNotice("slack:#gpu", "C-GPU", usd("9.00"))
+OTHER = Person("slack", "U-OTTO", "T-1")
+BOTH: dict[str, Any] = {"people": ("U-ANA", "U-OTTO", "U-LEAD"), "told": (CLOSE,)}
+
+
+@pytest.mark.parametrize(("amount", "code"), [("9.00", "approved"), ("8.99", "approval_needs_approver")])
+def test_above_the_amount_its_owners_word_waits_for_an_approvers(amount: str, code: str) -> None:
+    assert approve(ANA, of=above(amount), told=(CLOSE,)).code.value == code
+
+
+@pytest.mark.parametrize(
+    "told", [(PRICELESS,), (AnsweredNotice("slack:#gpu", "C-GPU", Money(usd("1").amount, "CNY")),)]
+)
+def test_what_nobody_can_compare_with_the_amount_is_above_it(told: tuple[AnsweredNotice, ...]) -> None:
+    terms_ = AnswerTerms(slack_team="T-1", approvers=("U-LEAD",))
+    assert approve(ANA, of=above("99"), told=told, terms=terms_).code is AnswerCode.APPROVAL_NEEDS_APPROVER
+    assert approve(OPERATOR, of=above("99"), told=(), terms=terms_).code is AnswerCode.APPROVAL_NEEDS_APPROVER
+
+
+def test_above_the_amount_owners_are_never_enough_however_many_agree() -> None:
+    said = approve(OTHER, of=above("1"), votes=(vote(ANA, role=Role.OWNER),), **BOTH)
+    assert said.code is AnswerCode.APPROVAL_NEEDS_APPROVER
+
+
+def test_above_the_amount_an_approver_apart_from_the_owner_is_enough() -> None:
+    assert approve(LEAD, of=above("1"), told=(CLOSE,)).code is AnswerCode.APPROVED
+    assert approve(LEAD, of=above("1"), told=(CLOSE,), votes=(vote(ANA, role=Role.OWNER),)).code is AnswerCode.APPROVED
+
+
+def test_above_the_amount_an_approver_who_owns_it_needs_another_person() -> None:
+    assert approve(LEAD, of=above("1"), **BOTH).code is AnswerCode.APPROVAL_NEEDS_APPROVER
+    assert approve(LEAD, of=above("1"), votes=(vote(ANA, role=Role.OWNER),), **BOTH).code is AnswerCode.APPROVED
+
+
+def test_above_the_amount_the_same_person_at_the_command_line_is_no_other_person() -> None:
+    once = (vote(LEAD, role=Role.BOTH),)
+    again = approve(Person("cli", "U-LEAD"), of=above("1"), votes=once, **BOTH)
+    assert again.code is AnswerCode.APPROVAL_NEEDS_APPROVER
+
+
+def test_above_the_amount_whoever_asked_is_never_enough_and_no_approver() -> None:
+    asked = frozenset({str(LEAD)})
+    assert approve(LEAD, of=above("1"), told=(CLOSE,), asked=asked).code is AnswerCode.APPROVAL_NEEDS_APPROVER
+    with_owner = approve(LEAD, of=above("1"), told=(CLOSE,), asked=asked, votes=(vote(ANA, role=Role.OWNER),))
+    assert with_owner.code is AnswerCode.APPROVAL_NEEDS_APPROVER
+
+
+def test_above_the_amount_a_name_at_the_command_line_counts_as_the_policy_lists_it() -> None:
+    assert approve(OPERATOR, of=above("1"), told=(CLOSE,)).code is AnswerCode.APPROVAL_NEEDS_APPROVER
+    assert approve(Person("cli", "U-LEAD"), of=above("1"), told=(CLOSE,)).code is AnswerCode.APPROVED
+
+
+def test_where_two_are_needed_they_are_never_owners_alone() -> None:
+    people: dict[str, Any] = {"people": ("U-ANA", "U-OTTO"), "told": (DEAR,)}
+    assert approve(ANA, **people).code is AnswerCode.APPROVAL_NEEDS_APPROVER
+    assert approve(OTHER, votes=(vote(ANA, role=Role.OWNER),), **people).code is AnswerCode.APPROVAL_NEEDS_APPROVER
+    assert approve(LEAD, votes=(vote(ANA, role=Role.OWNER),), **people).code is AnswerCode.APPROVED
 
 
 def test_nothing_is_approved_under_a_policy_too_old_to_act_on() -> None:
@@ -264,9 +351,10 @@ def test_only_the_decision_that_waits_for_it_is_approved(of: Case, decision: str
 
 
 def test_what_is_dear_takes_two_approvers() -> None:
-    assert approve(told=(DEAR,)) == Accepted(AnswerCode.APPROVAL_NEEDS_ANOTHER, VALID, needed=2)
+    first = approve(told=(DEAR,))
+    assert first == Accepted(AnswerCode.APPROVAL_NEEDS_ANOTHER, VALID, needed=2, role=Role.APPROVER)
     second = approve(told=(DEAR,), votes=(vote(OPERATOR),))
-    assert second == Accepted(AnswerCode.APPROVED, VALID, needed=2)
+    assert second == Accepted(AnswerCode.APPROVED, VALID, needed=2, role=Role.APPROVER)
     assert approve(told=(DEAR,), votes=(vote(LEAD),)) == Refused(AnswerCode.APPROVAL_WAITS, NAMED)
     both = (vote(LEAD), vote(OPERATOR))
     assert approve(told=(DEAR,), votes=both) == Refused(AnswerCode.APPROVAL_STANDS, NAMED)
@@ -280,8 +368,8 @@ def test_nobody_approves_what_they_asked_for_alone() -> None:
 
 def test_whoever_asked_may_be_one_of_two_approvers() -> None:
     own = frozenset({str(LEAD)})
-    waits = Accepted(AnswerCode.APPROVAL_NEEDS_ANOTHER, VALID, needed=2, asked=True)
+    waits = Accepted(AnswerCode.APPROVAL_NEEDS_ANOTHER, VALID, needed=2, asked=True, role=Role.APPROVER)
     assert approve(told=(DEAR,), asked=own) == waits
     assert approve(told=(DEAR,), asked=own, votes=(vote(OPERATOR, asked=True),)) == waits
-    passed = Accepted(AnswerCode.APPROVED, VALID, needed=2, asked=True)
+    passed = Accepted(AnswerCode.APPROVED, VALID, needed=2, asked=True, role=Role.APPROVER)
     assert approve(told=(DEAR,), asked=own, votes=(vote(OPERATOR),)) == passed

@@ -68,7 +68,7 @@ def test_a_rail_holds_the_case_with_its_decision_open() -> None:
         rung=1,
         rule="research",
         rule_digest=rule().digest,
-        saving=Saving(usd("1.00"), (), ("local_disk_lost",), HourlyRate(usd("1.00"), "test", "2026-01-01")),
+        saving=Saving(usd("1.00"), (), ("local_disk_lost",), HourlyRate(usd("1.00"), "test", "2026-01-01"), 125.0),
     )
     assert plan.held == (Held(expected, why),)
     after = replace(case(), status=CaseStatus.HELD, reason=why, decision_id=decision)

@@ -77,6 +77,7 @@ TIGHTER: dict[str, Change] = {
     "a currency fewer": limits(hourly_cost_stopped_per_day=(Money(Decimal(200), "USD"),)),
     "lower cap": limits(hourly_cost_stopped_per_day=(Money(Decimal(100), "USD"), Money(Decimal(1400), "CNY"))),
     "disks kept": limits(local_disk=Consent.KEEP),
+    "an approver for what is dear": limits(local_disk_approver_above=(Money(Decimal(20), "USD"),)),
 }
 LOOSER: dict[str, Change] = {
     "another name": lambda rule: replace(rule, name="other"),
@@ -108,6 +109,22 @@ LOOSER: dict[str, Change] = {
     "unstoppable terminated": limits(unstoppable_may_terminate=True),
     "one tighter and one looser": lambda rule: bounds(lasting=48 * H)(limits(actions_per_day=11)(rule)),
 }
+
+
+ABOVE_20 = limits(local_disk_approver_above=(Money(Decimal(20), "USD"),))(BASE)
+
+
+@pytest.mark.parametrize(
+    ("above", "looser"), [(None, True), (("21", "USD"), True), (("20", "CNY"), True), (("19", "USD"), False)]
+)
+def test_a_local_disk_lost_by_fewer_people_restarts_the_wait(above: tuple[str, str] | None, looser: bool) -> None:  # noqa: FBT001
+    amounts = None if above is None else (Money(Decimal(above[0]), above[1]),)
+    assert loosens(ABOVE_20, limits(local_disk_approver_above=amounts)(BASE)) is looser
+
+
+def test_a_rule_that_names_no_amount_has_the_terms_that_it_had_before_there_was_one() -> None:
+    assert "local_disk_approver_above" not in terms(BASE)
+    assert rule_from_terms(terms(with_digest(ABOVE_20))).limits == ABOVE_20.limits
 
 
 @pytest.mark.parametrize("name", TIGHTER)

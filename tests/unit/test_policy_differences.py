@@ -88,6 +88,12 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ("[200 USD]", "[300 USD]", "safety.hourly_cost_stopped_per_day", L),
     ("local_disk: ask", "local_disk: keep", "safety.local_disk", T),
     ("local_disk: ask", "local_disk: lose", "safety.local_disk", L),
+    (
+        "local_disk: ask",
+        "local_disk: ask, local_disk_approver_above: [20 USD]",
+        "safety.local_disk_approver_above",
+        T,
+    ),
     ("local_disk: ask", "local_disk: ask, unstoppable: terminate", "safety.unstoppable", L),
     ("{tags: [hands-off], ", "{", "protect.tags", L),
     ("tags: [hands-off]", "tags: [hands-off, ours]", "protect.tags", T),

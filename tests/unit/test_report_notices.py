@@ -150,6 +150,49 @@ def test_a_held_case_names_the_rail_and_the_way_on() -> None:
     assert "costguard approve aws:111122223333:us-east-1:i-0abc" in held.text
 
 
+GB_250 = 250 * 10**9 / 2**30
+
+
+@pytest.mark.parametrize(
+    ("size", "english", "chinese"),
+    [
+        (GB_250, "its 250 GB local disk will be empty", "其 250 GB 本地盘将被清空"),
+        (round(GB_250, 1), "its 250 GB local disk will be empty", "其 250 GB 本地盘将被清空"),
+        (28312.2, "its 30,400 GB local disk will be empty", "其 30,400 GB 本地盘将被清空"),
+        (-1.0, "its local disk, of unknown size, will be empty", "其本地盘（大小未知）将被清空"),
+    ],
+)
+def test_what_waits_for_leave_names_the_local_disk_that_will_be_empty(size: float, english: str, chinese: str) -> None:
+    asks = facts(NoticeKind.HELD, reason=Reason(ReasonCode.APPROVAL_NEEDED, {"local_disk_gib": size}), approve="x")
+    assert english in notice(asks).title
+    assert chinese in notice(asks, Language.ZH).title
+
+
+@pytest.mark.parametrize(("size", "words"), [(GB_250, "its 250 GB local disk"), (None, "of unknown size")])
+def test_a_warning_says_that_a_stop_waits_for_leave_and_what_it_empties(size: float | None, words: str) -> None:
+    saving = Saving(usd("1"), (), ("local_disk_lost",), local_disk_gib=size)
+    told = notice(facts(saving=saving, upcoming=(), asks=True))
+    for field in ("next", "risks"):
+        assert words in dict(told.fields)[label(field)]
+    assert phrase("nothing_automatic") not in told.text
+    assert says(told.title, "will_warn", what="train-7")
+
+
+def test_a_warning_that_asks_for_no_leave_promises_no_question() -> None:
+    saving = Saving(usd("1"), (), ("local_disk_lost",), local_disk_gib=GB_250)
+    assert phrase("nothing_automatic") in notice(facts(saving=saving, upcoming=())).text
+
+
+def test_who_may_let_it_pass_is_said_and_that_an_owner_alone_may_not_above_the_amount() -> None:
+    held = facts(NoticeKind.HELD, reason=Reason(ReasonCode.APPROVAL_NEEDED), approve="x", upcoming=(), saving=None)
+    said = dict(notice(held).fields)[phrase("approve_why")]
+    assert phrase("approve_owner", owner="nlp") in said
+    assert "costguard approve x" in said
+    dear = dict(notice(replace(held, by_approver=True, clickable=True)).fields)[phrase("approve_why")]
+    assert phrase("approve_apart", owner="nlp") in dear
+    assert phrase("approve_clicked") in dear
+
+
 def test_an_unknown_price_is_never_told_as_nothing() -> None:
     assert phrase("cost_unknown") in notice(facts(rate=None, saving=None)).text
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.builders import NOW
+from tests.builders import NOW, rule, usd
 from tests.slack_rig import (
     ANOTHER,
     APPROVE,
@@ -36,13 +36,15 @@ from tests.slack_rig import (
 from tests.words.said import says
 
 from costguard.cases import CaseStatus, Phase, decision_id
+from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers.answers import notice_decision
 from costguard.engine.ledger.memory import Memory
 from costguard.faas.slack_actions import RequestContext, answer_request, answer_slack, within
-from costguard.guards.rules.common import Mode
+from costguard.guards.rules.common import Mode, Step
 from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.terms import terms
 from costguard.ports import PolicyText
 from costguard.report.notices.keep_page import HEADERS
 from costguard.report.words.sentences import Language, phrase
@@ -121,15 +123,44 @@ def test_above_the_amount_or_without_a_price_two_people_have_to_say_so(rig: Rig,
     assert "already" in rig.said()
 
 
-def test_an_approver_lets_the_waiting_decision_pass_once(rig: Rig) -> None:
+@pytest.mark.parametrize("who", [APPROVER, OWNER])
+def test_its_owner_or_an_approver_lets_the_waiting_decision_pass_once(rig: Rig, who: str) -> None:
     known = held_case()
     ts = rig.told(known)
 
-    rig.press(ts, APPROVE, APPROVER)
+    rig.press(ts, APPROVE, who)
 
     assert rig.memory.approvals.valid(known.decision_id, NOW) is not None
     assert rig.memory.approvals.use(known.decision_id, NOW)
     assert rig.memory.approvals.valid(known.decision_id, NOW) is None
+
+
+def test_an_owner_who_says_it_twice_has_said_it_once(rig: Rig) -> None:
+    known = held_case()
+    ts = rig.told(known)
+    rig.press(ts, APPROVE, OWNER)
+    before = rig.records()
+
+    rig.clock.at += timedelta(seconds=1)
+    rig.press(ts, APPROVE, OWNER)
+
+    assert rig.records() == before
+    assert "already" in rig.said()
+
+
+def test_above_the_amount_of_its_rule_an_approver_agrees_beside_its_owner(rig: Rig) -> None:
+    ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, timedelta(hours=24)))
+    limits = replace(rule().limits, local_disk_approver_above=(usd("1"),))
+    dear = rule(ladder=ladder, limits=limits)
+    known = held_case(rule_digest=dear.digest, terms=terms(dear))
+    ts = rig.told(known, hourly="1.2")
+
+    rig.press(ts, APPROVE, OWNER)
+    assert says(rig.said(), "answer_approval_needs_approver")
+    rig.press(ts, APPROVE, ANOTHER)  # a second owner is no approver
+    assert rig.memory.approvals.valid(known.decision_id, rig.clock.at) is None
+    rig.press(ts, APPROVE, APPROVER)
+    assert rig.memory.approvals.valid(known.decision_id, rig.clock.at) is not None
 
 
 def test_two_approvers_are_two_people(rig: Rig) -> None:
@@ -211,8 +242,8 @@ def test_not_mine_passes_the_owner_over_for_that_machine(rig: Rig) -> None:
         (STOP, NEIGHBOUR, "answer_not_among_owners"),
         (NOT_MINE, STRANGER, "answer_not_among_owners"),
         (NOT_MINE, NEIGHBOUR, "answer_not_among_owners"),
-        (APPROVE, STRANGER, "answer_not_among_approvers"),
-        (APPROVE, OWNER, "answer_not_among_approvers"),
+        (APPROVE, STRANGER, "answer_not_among_owners"),
+        (APPROVE, NEIGHBOUR, "answer_not_among_owners"),
     ],
 )
 def test_who_may_not_say_it_changes_nothing(rig: Rig, action: str, user: str, told: str) -> None:

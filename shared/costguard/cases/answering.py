@@ -6,7 +6,7 @@ Nothing here lifts a rail. An accepted answer is written to the ledger, and the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -37,6 +37,7 @@ class AnswerCode(str, Enum):
     STOP_NEEDS_ANOTHER = "stop_needs_another"
     APPROVED = "approved"
     APPROVAL_NEEDS_ANOTHER = "approval_needs_another"
+    APPROVAL_NEEDS_APPROVER = "approval_needs_approver"
     DISOWNED = "disowned"
     # it stands already
     KEPT_LONGER = "kept_longer"
@@ -50,7 +51,6 @@ class AnswerCode(str, Enum):
     FOREIGN_TEAM = "foreign_team"
     FOREIGN_CHANNEL = "foreign_channel"
     NOT_AMONG_OWNERS = "not_among_owners"
-    NOT_AMONG_APPROVERS = "not_among_approvers"
     ASKED_BY_THEMSELVES = "asked_by_themselves"
     # too late, or not what the notice offered
     UNKNOWN = "unknown"
@@ -68,6 +68,15 @@ class AnswerCode(str, Enum):
     POLICY_BROKEN = "policy_broken"
 
 
+class Role(str, Enum):
+    """As what somebody agrees. `UNLISTED`: whoever may write to the ledger, by a name that the policy does not list."""
+
+    UNLISTED = ""
+    OWNER = "owner"
+    APPROVER = "approver"
+    BOTH = "both"
+
+
 @dataclass(frozen=True, slots=True)
 class Vote:
     """One person's word for one decision. `asked`: they had asked for it to be stopped as well."""
@@ -76,6 +85,7 @@ class Vote:
     at: datetime
     expires_at: datetime
     asked: bool = False
+    role: Role = Role.UNLISTED
 
 
 def live_votes(votes: Iterable[Vote], now: datetime) -> tuple[Vote, ...]:
@@ -83,10 +93,29 @@ def live_votes(votes: Iterable[Vote], now: datetime) -> tuple[Vote, ...]:
     return tuple(vote for vote in votes if now < vote.expires_at)
 
 
-def enough(votes: Iterable[Vote], needed: int, now: datetime) -> bool:
-    """Whether `needed` different people agree, and not only whoever asked for it."""
+def enough(votes: Iterable[Vote], needed: int, now: datetime, *, apart: bool = False) -> bool:
+    """Whether `needed` different people agree, not only whoever asked for it; of several not owners alone.
+
+    `apart`: an approver is among them who did not ask, and who is not at once the one owner who agrees.
+    """
     counted = live_votes(votes, now)
+    if needed > 1 and all(vote.role is Role.OWNER for vote in counted):
+        return False
+    if apart and not _apart(counted):
+        return False
     return len({vote.by for vote in counted}) >= max(1, needed) and any(not vote.asked for vote in counted)
+
+
+def _apart(votes: Iterable[Vote]) -> bool:
+    """A person who says so in Slack and at the command line is one person: ids are compared without their channel."""
+    people = {_id_in(vote.by) for vote in votes}
+    return any(
+        vote.role is Role.APPROVER or (vote.role is Role.BOTH and len(people) > 1) for vote in votes if not vote.asked
+    )
+
+
+def _id_in(by: str) -> str:
+    return by.rpartition("/")[2].rpartition(":")[2]
 
 
 def with_vote(votes: Iterable[Vote], vote: Vote, now: datetime) -> tuple[Vote, ...]:
@@ -134,13 +163,18 @@ class AnswerContext:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The answer counts. `needed` people must say the same; `until` is when a `KEEP` ends; `asked` as in `Vote`."""
+    """The answer counts. `needed` people must say the same, of whom one is `apart` as `enough` has it.
+
+    `until` is when a `KEEP` ends; `asked` and `role` are those of a `Vote`.
+    """
 
     code: AnswerCode
     facts: Mapping[str, FactValue] = field(default_factory=dict)
     needed: int = 1
     until: datetime | None = None
     asked: bool = False
+    role: Role = Role.UNLISTED
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +208,7 @@ def weigh(answer: Answer, ground: AnswerContext) -> Weighed:
             found = _not_mine(answer, case, ground)
         case _:
             assert_never(answer.kind)
-    facts = {**named, **found.facts}
-    if isinstance(found, Refused):
-        return Refused(found.code, facts)
-    return Accepted(found.code, facts, found.needed, found.until, found.asked)
+    return replace(found, facts={**named, **found.facts})
 
 
 def takes_two(hourly: Money | None, terms: AnswerTerms) -> bool:
@@ -185,12 +216,15 @@ def takes_two(hourly: Money | None, terms: AnswerTerms) -> bool:
 
     Where amounts are set, what has no known price, or a price in a currency that is not among them, is above them.
     """
-    if not terms.two_above:
+    return is_above(hourly, terms.two_above or None)
+
+
+def is_above(hourly: Money | None, amounts: Iterable[Money] | None) -> bool:
+    """Whether this costs more than its currency's amount, or nobody can say so; nothing does where none are set."""
+    if amounts is None:
         return False
-    if hourly is None:
-        return True
-    limit = next((money for money in terms.two_above if money.currency == hourly.currency), None)
-    return limit is None or hourly.amount > limit.amount
+    limit = next((money for money in amounts if hourly is not None and money.currency == hourly.currency), None)
+    return hourly is None or limit is None or hourly.amount > limit.amount
 
 
 def _foreign(by: Person, ground: AnswerContext) -> AnswerCode | None:
@@ -263,8 +297,9 @@ def _not_to_be_stopped(answer: Answer, case: Case, ground: AnswerContext) -> Ref
 
 def _approve(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
     by = answer.by
-    if by.via != CLI and (by.via != SLACK or by.id not in ground.terms.approvers):
-        return Refused(AnswerCode.NOT_AMONG_APPROVERS)
+    role = _role(by, case, ground)
+    if by.via != CLI and (by.via != SLACK or role is Role.UNLISTED):
+        return Refused(AnswerCode.NOT_AMONG_OWNERS)
     if not ground.policy_usable:
         return Refused(AnswerCode.POLICY_BROKEN)
     if ground.kept_until is not None and ground.kept_until > ground.now:
@@ -275,17 +310,40 @@ def _approve(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
         return Refused(AnswerCode.OUTDATED if old else AnswerCode.NOTHING_TO_APPROVE)
     if answer.of.decision_id != case.decision_id:
         return Refused(AnswerCode.OUTDATED)
-    needed, asked = _needed(ground), str(by) in ground.asked
-    standing = _standing(answer, ground, needed)
+    needed, asked, apart = _needed(ground), str(by) in ground.asked, _takes_approver(case, ground)
+    standing = _standing(answer, ground, needed, apart=apart)
     if standing is not None:
         return Refused(AnswerCode.APPROVAL_STANDS if standing else AnswerCode.APPROVAL_WAITS)
-    if asked and needed == 1:
+    if asked and needed == 1 and not apart:
         return Refused(AnswerCode.ASKED_BY_THEMSELVES)
-    vote = Vote(str(by), ground.now, ground.now + VOTE_VALID_FOR, asked)
-    done = enough(with_vote(ground.votes, vote, ground.now), needed, ground.now)
-    code = AnswerCode.APPROVED if done else AnswerCode.APPROVAL_NEEDS_ANOTHER
+    vote = Vote(str(by), ground.now, ground.now + VOTE_VALID_FOR, asked, role)
+    code = approval_code(with_vote(ground.votes, vote, ground.now), needed, ground.now, apart=apart)
     until = _moment(ground.now + VOTE_VALID_FOR)
-    return Accepted(code, {"until": until}, needed=needed, asked=asked)
+    return Accepted(code, {"until": until}, needed=needed, asked=asked, role=role, apart=apart)
+
+
+def approval_code(votes: Iterable[Vote], needed: int, now: datetime, *, apart: bool) -> AnswerCode:
+    """What these votes for a waiting decision come to."""
+    counted = live_votes(votes, now)
+    if enough(counted, needed, now, apart=apart):
+        return AnswerCode.APPROVED
+    owners_alone = needed > 1 and all(vote.role is Role.OWNER for vote in counted)
+    missing = owners_alone or (apart and not _apart(counted))
+    return AnswerCode.APPROVAL_NEEDS_APPROVER if missing else AnswerCode.APPROVAL_NEEDS_ANOTHER
+
+
+def _role(by: Person, case: Case, ground: AnswerContext) -> Role:
+    """Whose word it is: an owner whom somebody disowned counts no more, whoever their people are."""
+    owns = by.id in ground.people and case.owner not in ground.disowned
+    if by.id in ground.terms.approvers:
+        return Role.BOTH if owns else Role.APPROVER
+    return Role.OWNER if owns else Role.UNLISTED
+
+
+def _takes_approver(case: Case, ground: AnswerContext) -> bool:
+    """Whether any notice of it names a price above what its rule leaves to its owner, or names none."""
+    above = rule_from_terms(case.terms).limits.local_disk_approver_above if case.guard in OF_MACHINES else None
+    return any(is_above(told.hourly, above) for told in ground.told or (_PRICELESS,))
 
 
 def _not_mine(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
@@ -311,9 +369,9 @@ def _needed(ground: AnswerContext) -> int:
     return 2 if any(takes_two(told.hourly, ground.terms) for told in ground.told or (_PRICELESS,)) else 1
 
 
-def _standing(answer: Answer, ground: AnswerContext, needed: int) -> bool | None:
+def _standing(answer: Answer, ground: AnswerContext, needed: int, *, apart: bool = False) -> bool | None:
     """True where the matter is settled already, False where this person's word is there and another's is missing."""
-    if enough(ground.votes, needed, ground.now):
+    if enough(ground.votes, needed, ground.now, apart=apart):
         return True
     return False if any(vote.by == str(answer.by) for vote in live_votes(ground.votes, ground.now)) else None
 

@@ -40,13 +40,15 @@ class Saving:
 
     `kept` lists what stays billed (`volume`, `snapshot`, `public_address`) with its hourly price, None when unknown.
     `risks` are reason words such as `scarce_type`, `local_disk_lost`, `public_ip_lost`. `price` is what the resource
-    costs and how that is known, also where stopping it ends no billing.
+    costs and how that is known, also where stopping it ends no billing. `local_disk_gib` is what a stop empties, None
+    of unknown size; 0: nothing, or nobody wrote it down.
     """
 
     stops_billing: Money | None
     kept: tuple[tuple[str, Money | None], ...] = ()
     risks: tuple[str, ...] = ()
     price: HourlyRate | None = None
+    local_disk_gib: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)

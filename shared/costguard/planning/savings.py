@@ -35,7 +35,13 @@ def saving_of(verb: Verb, fact: InstanceFact | None, kept: KeptLines | None) -> 
         return None
     running = fact.instance.state is InstanceState.RUNNING
     stops = fact.rate.money if fact.rate is not None and running else None
-    return Saving(stops_billing=stops, kept=tuple(kept or ()), risks=risks_of(fact.instance), price=fact.rate)
+    return Saving(
+        stops_billing=stops,
+        kept=tuple(kept or ()),
+        risks=risks_of(fact.instance),
+        price=fact.rate,
+        local_disk_gib=fact.instance.local_disk_gib,
+    )
 
 
 def confirmed_saving(finding: Finding | None, kept: KeptLines, *, billed_while_stopped: bool = False) -> Saving:

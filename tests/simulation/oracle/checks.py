@@ -82,9 +82,11 @@ def local_disk(judged: Judged) -> str:
     used = [one for one in judged.chronicle.effects if one.decision_id == judged.effect.decision_id]
     if not fresh:
         return "its local disk is lost, and nobody approved this decision"
-    people = {word.by for word in fresh if word.by.startswith("cli:") or word.by in _BOSSES}
+    people = {word.by for word in fresh if word.by.startswith("cli:") or word.by in _BOSSES | owners(judged)}
     if len(people) < needed(judged):
-        return f"its local disk is lost, and of the two people it takes only {sorted(people)} agreed"
+        return f"its local disk is lost, and of the {needed(judged)} people it takes only {sorted(people)} agreed"
+    if judged.version.apart and not people & _BOSSES:
+        return f"its local disk is lost, and of approvers nobody agreed, only {sorted(people)}"
     return "" if len(used) <= len(given) else "one approval was used twice"
 
 
@@ -241,11 +243,17 @@ def needed(judged: Judged) -> int:
     return 2 if judged.version.two else 1
 
 
+def owners(judged: Judged) -> frozenset[str]:
+    """Who may answer for the machine, as its tags name its owner."""
+    theirs = judged.version.clicks and judged.shown.instance.tags.get("team") == OWNED
+    return frozenset({f"{TEAM}/{OWNER}"}) if theirs else frozenset()
+
+
 def hastened(judged: Judged, told: list[Told]) -> list[Told]:
     """The notices after which as many people as it takes, of those who may, asked for the stop now."""
     if judged.effect.verb is not Verb.STOP or not judged.version.clicks:
         return []
-    theirs = {f"{TEAM}/{OWNER}"} if judged.shown.instance.tags.get("team") == OWNED else set()
+    theirs = owners(judged)
     asked = [
         word
         for word in judged.chronicle.words

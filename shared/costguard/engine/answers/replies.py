@@ -18,6 +18,7 @@ from costguard.cases.answering import (
     Refused,
     Vote,
     Weighed,
+    approval_code,
     enough,
     weigh,
 )
@@ -136,7 +137,7 @@ def _ground(
 
 def _written(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:
     """What it comes to, once it is written: another answer may have been first, and then its word counts as well."""
-    vote = Vote(str(answer.by), now, now + VOTE_VALID_FOR, accepted.asked)
+    vote = Vote(str(answer.by), now, now + VOTE_VALID_FOR, accepted.asked, accepted.role)
     match answer.kind:
         case AnswerKind.KEEP:
             return _kept(memory, answer, case, accepted, now)
@@ -145,9 +146,9 @@ def _written(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now
             done = enough(haste.votes, haste.needed, now)
             return replace(accepted, code=AnswerCode.STOP_ASKED if done else AnswerCode.STOP_NEEDS_ANOTHER)
         case AnswerKind.APPROVE:
-            approval = memory.approvals.vote(answer.of.decision_id, vote, accepted.needed, now)
-            done = approval.valid(now)
-            return replace(accepted, code=AnswerCode.APPROVED if done else AnswerCode.APPROVAL_NEEDS_ANOTHER)
+            approval = memory.approvals.vote(answer.of.decision_id, vote, accepted.needed, now, apart=accepted.apart)
+            code = approval_code(approval.votes, approval.needed, now, apart=approval.apart)
+            return replace(accepted, code=code)
         case AnswerKind.NOT_MINE:
             added = memory.disowned.add(str(case.subject), case.owner, str(answer.by), now)
             return accepted if added else Refused(AnswerCode.DISOWNED_BEFORE, accepted.facts)

@@ -19,16 +19,20 @@ _KIND = "approval"
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """People's yes to exactly one decision: `votes` of different people, of whom `needed` must agree."""
+    """People's yes to exactly one decision: `votes` of different people, of whom `needed` must agree.
+
+    `apart`: one of them has to be an approver apart from its owner and from whoever asked, see `enough`.
+    """
 
     decision_id: str
     votes: tuple[Vote, ...]
     needed: int = 1
     used_at: datetime | None = None
+    apart: bool = False
 
     def valid(self, now: datetime) -> bool:
         """Whether it may be used: enough people agree at this moment."""
-        return self.used_at is None and enough(self.votes, self.needed, now)
+        return self.used_at is None and enough(self.votes, self.needed, now, apart=self.apart)
 
     @property
     def by(self) -> str:
@@ -61,8 +65,8 @@ class ApprovalRepository:
         until_uncontested(attempt, f"the approval of decision {decision_id}")
         return approval
 
-    def vote(self, decision_id: str, vote: Vote, needed: int, now: datetime) -> Approval:
-        """Add one person's yes to what others said, and return all of it. The most ever `needed` stays needed.
+    def vote(self, decision_id: str, vote: Vote, needed: int, now: datetime, *, apart: bool = False) -> Approval:
+        """Add one person's yes to what others said, and return all of it. The most that was ever needed stays needed.
 
         Saying the same again changes nothing; after a use everybody has to say so anew.
         """
@@ -73,8 +77,9 @@ class ApprovalRepository:
             version = record.version if record is not None else 0
             if before is None or before.used_at is not None:
                 before = Approval(decision_id, ())
-            after = Approval(decision_id, with_vote(before.votes, vote, now), max(before.needed, needed))
-            if after.votes != before.votes or after.needed != before.needed:
+            votes, most = with_vote(before.votes, vote, now), max(before.needed, needed)
+            after = Approval(decision_id, votes, most, apart=before.apart or apart)
+            if after != before:
                 self._write(after, version, now, "granted" if after.valid(now) else "voted", vote.by)
             return after
 
@@ -119,6 +124,8 @@ class ApprovalRepository:
             "expires_at": min(vote.expires_at for vote in approval.votes).isoformat(),
             "votes": len(approval.votes),
             "needed": approval.needed,
+            "roles": ", ".join(vote.role.value or "unlisted" for vote in approval.votes),
+            "approver_needed": approval.apart,
         }
         entry = AuditEntry(now, OPERATOR, "approval", AuditWhat.APPROVAL, facts)
         self._audit.commit([Put(record_of(_KIND, approval.decision_id, approval), expected)], entry)

@@ -41,7 +41,16 @@ def _approval_by_votes(body: Body) -> Body:
     return {**kept, "votes": [vote], "needed": 1}
 
 
-UPCASTERS: Upcasters = {(SAVING, 1): _saving_with_changes, ("approval", 1): _approval_by_votes}
+def _approval_by_roles(body: Body) -> Body:
+    """Schema 2 did not say as what somebody agreed: a program that knows no roles must not use a newer one."""
+    return {**body, "apart": False}
+
+
+UPCASTERS: Upcasters = {
+    (SAVING, 1): _saving_with_changes,
+    ("approval", 1): _approval_by_votes,
+    ("approval", 2): _approval_by_roles,
+}
 
 
 def newest_schema(kind: str, upcasters: Upcasters = UPCASTERS) -> int:

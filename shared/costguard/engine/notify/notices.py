@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from costguard.cases import Announced, Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
+from costguard.cases.answering import is_above
 from costguard.domain.actions import DESTRUCTIVE, Action, Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.findings import Finding
@@ -36,7 +37,7 @@ from costguard.report.notices.messages import (
     stopped_status,
 )
 from costguard.report.plan.evidence import picture
-from costguard.report.words.sentences import Language, sentence
+from costguard.report.words.sentences import Language, local_disk, sentence
 
 KEPT_FOR = (timedelta(hours=24), timedelta(days=7))
 """How long a click or a link keeps; for any other time there is a window to fill in, and `costguard snooze`."""
@@ -106,18 +107,26 @@ def choices_for(
     if not clickable and not _is_elsewhere(channel):
         return
     what = case.name or case.subject.native_id
+    people = any(owner.people for owner in policy.owners if owner.name == case.owner)
+    answered = people or bool(policy.answers.approvers)
+    disk = disk_of(case.reason, language) if held else ""
     kinds: list[tuple[AnswerKind, timedelta | None]] = [(AnswerKind.KEEP, length) for length in KEPT_FOR]
     if clickable:
         kinds.append((AnswerKind.KEEP, None))
-    if clickable and held and policy.answers.approvers:
+    if held and (answered or not clickable):
         kinds.append((AnswerKind.APPROVE, None))
-    may_hasten = any(owner.people for owner in policy.owners if owner.name == case.owner) or policy.answers.approvers
-    if clickable and not held and step is Verb.STOP and may_hasten:
+    if clickable and not held and step is Verb.STOP and answered:
         kinds.append((AnswerKind.STOP_NOW, None))
     if clickable and case.owner and step is not None:
         kinds.append((AnswerKind.NOT_MINE, None))
     for kind, length in kinds:
-        yield Choice(kind, answer_label(kind, length, language), of, length, answer_asks(kind, what, language))
+        yield Choice(kind, answer_label(kind, length, language), of, length, answer_asks(kind, what, language, disk))
+
+
+def disk_of(reason: Reason, language: Language) -> str:
+    """The local disk that a case waits for leave to lose, by its size; empty where it waits for none."""
+    size = reason.facts.get("local_disk_gib")
+    return local_disk(float(size), language) if isinstance(size, int | float) else ""
 
 
 def is_clickable(policy: Policy, channel: str) -> bool:
@@ -256,6 +265,9 @@ def _notice(
 ) -> OutboxNotice:
     finding = index.findings.get(case.subject)
     now, channel = world.clock.now(), channel_of(case.owner, world.policy)
+    rule = _rule_of(world, case)
+    rate = finding.rate if finding else None
+    by_approver = is_above(rate.money if rate else None, rule.limits.local_disk_approver_above)
     promises = case.status is not CaseStatus.CLOSED and kind is not NoticeKind.HELD  # what waits for leave has no date
     facts = NoticeFacts(
         kind=kind,
@@ -266,12 +278,14 @@ def _notice(
         owner=case.owner,
         rule=case.rule,
         evidence=finding.evidence if finding and kind is NoticeKind.WARNED else None,
-        rate=finding.rate if finding else None,
+        rate=rate,
         saving=index.savings.get(case.case_id),
         upcoming=tuple(_upcoming(world, index, case, now)) if promises else (),
         barred=_barred(world, index, case) if promises else None,
         snapshots=_snapshots(world, case),
         approve=approve,
+        by_approver=by_approver,
+        asks=_asks(rule, case, index),
         zone=zone_of(world),
         clickable=is_clickable(world.policy, channel),
     )
@@ -315,9 +329,7 @@ def _upcoming(world: RunContext, index: PlanIndex, case: Case, now: datetime) ->
     anything that a protection at the cloud bars, and what would only lead there.
     """
     rule = _rule_of(world, case)
-    saving = index.savings.get(case.case_id)
-    loses_disk = saving is not None and "local_disk_lost" in saving.risks and case.climbed_at(Verb.STOP) is None
-    if loses_disk and rule.limits.local_disk is not Consent.LOSE:
+    if _loses_disk(case, index) and rule.limits.local_disk is not Consent.LOSE:
         return
     grace_end: GraceEnd = world.policy.calendar.after if world.policy.calendar else plain_time
     at = now if case.decision_id else case.since
@@ -330,6 +342,17 @@ def _upcoming(world: RunContext, index: PlanIndex, case: Case, now: datetime) ->
             return
         at = due_at(replace(case, since=at, climbed=()), rung, grace_end)  # this notice names its own moments
         yield Upcoming(rung.verb, at)
+
+
+def _loses_disk(case: Case, index: PlanIndex) -> bool:
+    saving = index.savings.get(case.case_id)
+    return saving is not None and "local_disk_lost" in saving.risks and case.climbed_at(Verb.STOP) is None
+
+
+def _asks(rule: IdleRule, case: Case, index: PlanIndex) -> bool:
+    """Whether a step that the rule has is done only with leave to lose the local disk."""
+    harms = any(step.verb in DESTRUCTIVE for step in rule.ladder)
+    return harms and _loses_disk(case, index) and rule.limits.local_disk is Consent.ASK
 
 
 def _barred(world: RunContext, index: PlanIndex, case: Case) -> BarredStep | None:

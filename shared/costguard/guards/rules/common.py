@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
@@ -132,6 +132,10 @@ class Rung:
     after: timedelta
 
 
+UNSAID = "unsaid at its default"
+"""In the metadata of a field that came later: policies that do not name it keep their digest."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a rule may do in any rolling 24 hours, and what it may not lose.
@@ -140,6 +144,8 @@ class Limits:
     without one is held. `share` is of the accelerator instances the rule applies to, 0 to 1.
     Terminations have caps of their own, so that they never use up what stops need: `terminations_per_day`, which
     is as many as `actions_per_day` where it is None, and the same share.
+    What costs more an hour than its currency's amount in `local_disk_approver_above` loses its local disk only if an
+    approver agrees; None: its owner's word is enough.
     """
 
     actions_per_day: int = 10
@@ -151,6 +157,7 @@ class Limits:
     local_disk: Consent = Consent.ASK
     unstoppable_may_terminate: bool = False
     terminations_per_day: int | None = None
+    local_disk_approver_above: tuple[Money, ...] | None = field(default=None, metadata={UNSAID: True})
 
     @property
     def terminations(self) -> int:

@@ -160,6 +160,16 @@ def _higher_caps(old: Sequence[Money], new: Sequence[Money]) -> bool:
     return any(money.currency not in caps or money.amount > caps[money.currency] for money in new)
 
 
+def amounts_above_looser(old: Sequence[Money] | None, new: Sequence[Money] | None) -> bool:
+    """Another currency, or a higher amount, lets fewer people decide on more; without any they decide on all."""
+    if not new:
+        return True
+    if not old:
+        return False
+    before = {money.currency: money.amount for money in old}
+    return any(money.currency not in before or money.amount > before[money.currency] for money in new)
+
+
 _bound = partial(Part, _higher)
 _RULE: Parts = {
     "name": Part(d.any_change, told=False),
@@ -180,6 +190,7 @@ _RULE: Parts = {
     "limits.fleet_share_per_day": Part(d.higher, "safety.fleet_share_per_day", n.share),
     "limits.hourly_cost_stopped_per_day": Part(_higher_caps, "safety.hourly_cost_stopped_per_day"),
     "limits.local_disk": Part(lambda old, new: _CONSENT_RANK[new] > _CONSENT_RANK[old], "safety.local_disk"),
+    "limits.local_disk_approver_above": Part(amounts_above_looser, "safety.local_disk_approver_above"),
     "limits.unstoppable_may_terminate": Part(
         d.higher, "safety.unstoppable", lambda may: "terminate" if may else "hold"
     ),

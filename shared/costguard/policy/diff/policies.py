@@ -12,7 +12,7 @@ from costguard.guards.rules.common import Bars, Mode, Selector
 from costguard.policy.diff import differences as d
 from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, Part, Parts, loosening
 from costguard.policy.diff.guards import budget_differences, key_differences, network_differences
-from costguard.policy.diff.idle import idle_differences, spares_all_of
+from costguard.policy.diff.idle import amounts_above_looser, idle_differences, spares_all_of
 from costguard.policy.model.policy import Owner, Policy, RolloutEntry, RolloutStep, Shadows, with_policy_digest
 from costguard.policy.model.working_time import WorkingCalendar
 from costguard.policy.syntax import units as n
@@ -146,16 +146,6 @@ def _discount_words(discount: Discount) -> str:
     types = ", ".join(sorted(discount.instance_types))
     since = "" if discount.since is None else f"since {discount.since}"
     return " ".join(filter(None, (discount.cloud, discount.account, types, n.share(discount.share), since)))
-
-
-def _two_above_looser(old: tuple[Money, ...], new: tuple[Money, ...]) -> bool:
-    """Another currency, or a higher amount, lets one person decide on more; without any one person decides on all."""
-    if not new:
-        return True
-    if not old:
-        return False
-    before = {money.currency: money.amount for money in old}
-    return any(money.currency not in before or money.amount > before[money.currency] for money in new)
 
 
 def _rollout_looser(old: tuple[RolloutEntry, ...], new: tuple[RolloutEntry, ...]) -> bool:

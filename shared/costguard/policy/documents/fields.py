@@ -249,3 +249,4 @@ class LimitsDocument(Document):
     fleet_share_per_day: Share = _LIMITS.fleet_share_per_day
     hourly_cost_stopped_per_day: Caps = _LIMITS.hourly_cost_stopped_per_day
     local_disk: ConsentWord = _LIMITS.local_disk
+    local_disk_approver_above: Caps | None = None

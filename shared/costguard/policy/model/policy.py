@@ -11,9 +11,9 @@ from costguard.domain.money import Discount, ExchangeRate, Money
 from costguard.guards.budget.rules import BudgetRule, PriorityClass
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.network.rules import AuditRule, NetworkCheck
-from costguard.guards.rules.common import Limits, Mode, Protection, Selector, Step
+from costguard.guards.rules.common import UNSAID, Limits, Mode, Protection, Selector, Step
 from costguard.guards.rules.idle import SHIPPED_BOUNDS, IdleRule
-from costguard.policy.model.terms import UNSAID, digest_of, with_digest
+from costguard.policy.model.terms import digest_of, with_digest
 from costguard.policy.model.working_time import WorkingCalendar
 
 

@@ -24,7 +24,7 @@ from costguard.domain.resources import Billing
 from costguard.guards.budget.rules import BudgetRule
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.network.rules import AuditRule
-from costguard.guards.rules.common import Bars, Consent, Limits, Mode, Selector, Step
+from costguard.guards.rules.common import UNSAID, Bars, Consent, Limits, Mode, Selector, Step
 from costguard.guards.rules.idle import BudgetCause, IdleBounds, IdleRule
 
 RuleT = TypeVar("RuleT", IdleRule, BudgetRule, KeyRule, AuditRule)
@@ -52,12 +52,11 @@ def terms(rule: IdleRule) -> str:
         "limits": {
             "actions_per_day": rule.limits.actions_per_day,
             "fleet_share_per_day": _decimal(rule.limits.fleet_share_per_day),
-            "hourly_cost_stopped_per_day": sorted(
-                [money.currency, _decimal(money.amount)] for money in rule.limits.hourly_cost_stopped_per_day
-            ),
+            "hourly_cost_stopped_per_day": _amounts(rule.limits.hourly_cost_stopped_per_day),
             "local_disk": rule.limits.local_disk.value,
             "unstoppable_may_terminate": rule.limits.unstoppable_may_terminate,
             **_where_written("terminations_per_day", rule.limits.terminations_per_day),
+            **_where_written("local_disk_approver_above", _amounts(rule.limits.local_disk_approver_above)),
         },
     }
     if rule.cause is not None:
@@ -67,9 +66,17 @@ def terms(rule: IdleRule) -> str:
     return _json(body)
 
 
-def _where_written(key: str, value: int | None) -> dict[str, int]:
+def _where_written(key: str, value: object) -> dict[str, object]:
     """A key that came later: left out where it is not written, so that the digests of rules of before stay."""
     return {} if value is None else {key: value}
+
+
+def _amounts(amounts: Sequence[Money] | None) -> list[list[str]] | None:
+    return None if amounts is None else sorted([money.currency, _decimal(money.amount)] for money in amounts)
+
+
+def _amounts_from(said: Sequence[Sequence[str]]) -> tuple[Money, ...]:
+    return tuple(Money(Decimal(amount), currency) for currency, amount in said)
 
 
 def rule_digest(rule: IdleRule) -> str:
@@ -119,7 +126,7 @@ def _by_network(text: str) -> tuple[int, int, str]:
 
 _ORDER: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("trusted", "peering_cidrs", "narrow_to"), _by_network),
-    "hourly_cost_stopped_per_day": lambda money: money.currency,
+    **dict.fromkeys(("hourly_cost_stopped_per_day", "local_disk_approver_above"), lambda money: money.currency),
     "steps": lambda step: (step.at, step.kind.harshness, step.classes, step.freezes),
 }
 """Of the fields whose items have an order of their own."""
@@ -148,10 +155,6 @@ def rule_from_terms(text: str) -> IdleRule:
         raise InvalidInputError(message) from err
     message = f"the terms of a rule have schema {schema}; this version knows {_SCHEMA}; use the newer Costguard"
     raise NewerSchemaError(message)
-
-
-UNSAID = "unsaid at its default"
-"""In the metadata of a field that came later: policies that do not name it keep their digest."""
 
 
 def digest_of(value: object) -> str:
@@ -183,12 +186,13 @@ def _rule(body: dict[str, Any]) -> IdleRule:
         limits=Limits(
             actions_per_day=int(limits["actions_per_day"]),
             fleet_share_per_day=Decimal(limits["fleet_share_per_day"]),
-            hourly_cost_stopped_per_day=tuple(
-                Money(Decimal(amount), currency) for currency, amount in limits["hourly_cost_stopped_per_day"]
-            ),
+            hourly_cost_stopped_per_day=_amounts_from(limits["hourly_cost_stopped_per_day"]),
             local_disk=Consent(limits["local_disk"]),
             unstoppable_may_terminate=limits["unstoppable_may_terminate"] is True,
             terminations_per_day=limits.get("terminations_per_day"),
+            local_disk_approver_above=_amounts_from(limits["local_disk_approver_above"])
+            if "local_disk_approver_above" in limits
+            else None,
         ),
         digest="",
         cause=_cause(body["cause"]) if "cause" in body else None,

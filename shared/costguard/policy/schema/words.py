@@ -53,6 +53,7 @@ WORDS: Mapping[str, str] = {
     "fleet_share_per_day": "Of the machines the rule applies to, rounded down but at least one; 0% allows nothing.",
     "hourly_cost_stopped_per_day": "One amount a currency; a currency without one is held.",
     "local_disk": "A stop destroys local disks: keep never stops, ask the owner, lose.",
+    "local_disk_approver_above": "Amounts an hour: what costs more loses a local disk only if an approver agrees.",
     "unstoppable": "What cannot stop (one-time Spot): hold, or terminate after snapshots.",
     "clouds": "Any of these clouds.",
     "regions": "Regions or patterns of which one matches; of an account `all`, or a list.",

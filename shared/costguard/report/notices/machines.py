@@ -27,6 +27,7 @@ from costguard.report.words.sentences import (
     hourly,
     label,
     listed,
+    local_disk,
     phrase,
     risk,
     saving_lines,
@@ -71,9 +72,10 @@ class NoticeFacts:
 
     `reason` is why: the verdict for a warning, the end of a closed case, the rail of a held one.
     `saving` belongs to the next step before it and to the step itself after it. `snapshots` are ids.
-    `zone` is where the reader lives. `approve` is the resource whose next step waits for approval. `clickable`: the
-    channel shows buttons, so that no command need be said. `barred` is the first step that a protection at the cloud
-    keeps from being done: it and what follows are not in `upcoming`.
+    `zone` is where the reader lives. `approve` is the resource whose next step waits for approval, and `by_approver`
+    says that its owner's word alone is not enough. `asks`: a stop will wait for leave to lose the local disk.
+    `clickable`: the channel shows buttons, so that no command need be said. `barred` is the first step that a
+    protection at the cloud keeps from being done: it and what follows are not in `upcoming`.
     """
 
     kind: NoticeKind
@@ -90,6 +92,8 @@ class NoticeFacts:
     snapshots: tuple[str, ...] = ()
     keep_tag: str = "costguard-keep-until"
     approve: str = ""
+    by_approver: bool = False
+    asks: bool = False
     zone: str = "UTC"
     clickable: bool = False
     barred: BarredStep | None = None
@@ -117,6 +121,7 @@ def notice(facts: NoticeFacts, language: Language = Language.EN) -> Notice:
         *_grounds(facts, language),
         *_steps(facts, language),
         *_keeping(facts, language),
+        *_approving(facts, language),
         *_worth(facts, language),
         *_undoing(facts, language),
     ]
@@ -245,6 +250,9 @@ def _steps(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
     if facts.barred is not None:
         by = ", ".join(facts.barred.by)
         said.append(phrase("barred", language, verb=verb(facts.barred.verb, language), protection=by))
+    if facts.asks and facts.kind is NoticeKind.WARNED and facts.saving is not None:
+        disk = local_disk(facts.saving.local_disk_gib, language)
+        said.append(phrase("asks_leave_approver" if facts.by_approver else "asks_leave", language, disk=disk))
     if not said:
         return [(label("next", language), phrase("nothing_automatic", language))]
     return [(label("next", language), listed(said, language))]
@@ -260,11 +268,16 @@ def _keeping(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
         phrase("keep_tag", language, tag=facts.keep_tag),
         phrase("keep_use" if facts.kind is NoticeKind.WARNED else "keep_start", language),
     ]
-    said = [(label("keep_it", language), listed(ways, language))]
-    if facts.approve:
-        command = phrase("approve", language, resource=facts.approve)
-        said.append((phrase("approve_why", language), command))
-    return said
+    return [(label("keep_it", language), listed(ways, language))]
+
+
+def _approving(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
+    """Who may let the step pass that waits, and how."""
+    if not facts.approve:
+        return []
+    who = phrase("approve_apart" if facts.by_approver else "approve_owner", language, owner=clean(facts.owner))
+    how = phrase("approve_clicked" if facts.clickable else "approve", language, resource=facts.approve)
+    return [(phrase("approve_why", language), listed((who, how), language))]
 
 
 def _worth(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
@@ -274,9 +287,10 @@ def _worth(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
     done = Verb.TERMINATE if facts.kind is NoticeKind.TERMINATED else Verb.STOP
     lines = saving_lines(facts.saving, step if facts.kind is NoticeKind.WARNED else done, language)
     money = lines[: len(lines) - len(facts.saving.risks)]
+    risks = [risk(word, language, facts.saving.local_disk_gib) for word in facts.saving.risks]
     return [
         (label("saving", language), listed(money, language)),
-        (label("risks", language), listed((risk(word, language) for word in facts.saving.risks), language)),
+        (label("risks", language), listed(risks, language)),
     ]
 
 

@@ -76,11 +76,11 @@ def answer_label(kind: AnswerKind, length: timedelta | None, language: Language)
             assert_never(kind)
 
 
-def answer_asks(kind: AnswerKind, what: str, language: Language) -> str:
-    """The question before an answer that cannot be taken back; empty for one that can."""
+def answer_asks(kind: AnswerKind, what: str, language: Language, disk: str = "") -> str:
+    """The question before an answer that cannot be taken back; empty for one that can. `disk` is what is lost by it."""
     if kind is AnswerKind.KEEP:
         return ""
-    return phrase(f"asks_{kind.value}", language, what=clean(what))
+    return phrase(f"asks_{kind.value}", language, what=clean(what), disk=disk)
 
 
 def kept_status(until: datetime, by: str, zone: str, language: Language) -> str:

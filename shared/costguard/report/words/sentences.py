@@ -53,6 +53,7 @@ _UNKNOWN_WHEN_NEGATIVE = ("local_disk_gib", "age_minutes")
 _MOMENTS = ("until", "due", "since", "read_at")
 _ISO_UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\+00:00|Z)")
 _KIB = 1024.0
+_BYTES_PER_GIB, _BYTES_PER_GB = 2**30, 10**9
 UNITS: Mapping[SignalName, str] = MappingProxyType(
     {
         SignalName.GPU: "%",
@@ -187,6 +188,8 @@ def _translated(facts: Mapping[str, FactValue], language: Language) -> Mapping[s
         said["cause"] = _cause(str(said["cause"]), measured, language)
     if isinstance(names := said.get("unlooked"), str):
         said["unlooked"] = _joined("words", (choice(name, language) for name in names.split(",")), language)
+    if isinstance(size := facts.get("local_disk_gib"), int | float):
+        said["disk"] = local_disk(size, language)
     for name in _TRANSLATED_FACTS:
         if name in said:
             said[name] = choice(str(said[name]), language)
@@ -261,9 +264,18 @@ def gap_kind(value: Gap, language: Language = Language.EN) -> str:
     return _say("gap_kinds", value.kind.value, language, {})
 
 
-def risk(word: str, language: Language = Language.EN) -> str:
-    """One risk of an action; a word nobody has a sentence for is shown as it is."""
+def risk(word: str, language: Language = Language.EN, local_disk_gib: float | None = 0.0) -> str:
+    """One risk of an action; a word nobody has a sentence for is shown as it is. The size is as in `Saving`."""
+    if word == "local_disk_lost" and local_disk_gib != 0:
+        return _say("risks", "local_disk_empty", language, {"disk": local_disk(local_disk_gib, language)})
     return template("risks", word, language.value) or clean(word)
+
+
+def local_disk(gib: float | None, language: Language = Language.EN) -> str:
+    """The local disk of a machine by its size, as vendors sell it: in GB of 10^9 bytes. None is an unknown size."""
+    if gib is None or gib < 0:
+        return phrase("local_disk_unsized", language)
+    return phrase("local_disk_sized", language, size=f"{max(1, round(gib * _BYTES_PER_GIB / _BYTES_PER_GB)):,}")
 
 
 def label(key: str, language: Language = Language.EN) -> str:
@@ -316,7 +328,8 @@ def saving_lines(saving: Saving, verb_: Verb, language: Language = Language.EN) 
     net = net_saving(saving)
     if net is not None and saving.kept:
         lines.append(phrase("net", language, amount=hourly(net)))
-    lines.extend(phrase("risk", language, risk=risk(word, language)) for word in saving.risks)
+    size = saving.local_disk_gib
+    lines.extend(phrase("risk", language, risk=risk(word, language, size)) for word in saving.risks)
     return tuple(lines)
 
 
