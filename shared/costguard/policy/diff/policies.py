@@ -234,7 +234,7 @@ _POLICY: Parts = {
     "default_channel": Part(_told_at_all, "notify.default"),
     "answers.slack_team": Part(_unset_or_same, "notify.answers.slack_team"),
     "answers.approvers": Part(d.more, "notify.answers.approvers"),
-    "answers.two_above": Part(_two_above_looser, "notify.answers.two_approvers_above"),
+    "answers.two_above": Part(amounts_above_looser, "notify.answers.two_approvers_above"),
     "messages_per_day": Part(d.higher, "notify.messages_per_day"),
     "rollout": Part(_rollout_looser, shown=_rollout_words),
     "keep_as_tag": Part(None),  # what this policy does to a machine stays the same
