@@ -118,3 +118,25 @@ def test_no_policy_at_the_path_is_bad_input(tmp_path: Path, capfd: pytest.Captur
     assert run(["policy", "check", str(tmp_path / "none")]) == Exit.BAD_INPUT
 
     assert "no such file or folder" in capfd.readouterr().err
+
+
+def test_the_dates_of_holidays_are_written_beside_the_policy(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    policy.write_text(VALID + 'calendar: {zone: Asia/Shanghai, hours: "10:00-18:00", holidays: cn}\n', encoding="utf-8")
+    run(["policy", "check", str(policy.parent), "--json"])
+    before = json.loads(capfd.readouterr().out)["digest"]
+
+    assert run(["policy", "check", str(policy.parent), "--write-holidays"]) == Exit.OK
+
+    written = policy.parent / "holidays.yaml"
+    assert str(written) in capfd.readouterr().out.replace("\n", "")
+    assert "2026-10-07" in written.read_text(encoding="utf-8")
+    run(["policy", "check", str(policy.parent), "--json"])
+    assert json.loads(capfd.readouterr().out)["digest"] == before
+
+
+def test_dates_are_written_into_a_folder_only(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    policy.write_text(VALID + 'calendar: {zone: UTC, hours: "10:00-18:00", holidays: cn}\n', encoding="utf-8")
+
+    assert run(["policy", "check", str(policy), "--write-holidays"]) == Exit.BAD_INPUT
+
+    assert "name its folder" in capfd.readouterr().err

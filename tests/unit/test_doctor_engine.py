@@ -364,7 +364,7 @@ def test_the_policys_own_remarks_are_told() -> None:
     assert examine_policy(looked).code is Code.POLICY_REMARKED
     assert any("names neither CPU nor network" in str(detail.said) for detail in examine_policy(looked).details)
 
-    whole = replace(looked, policy=policy(rule(idle=SHIPPED_BOUNDS)))
+    whole = replace(looked, policy=policy(rule(idle=SHIPPED_BOUNDS), every_hour_counts=True))
     assert examine_policy(whole).code is Code.POLICY_ENFORCES
 
 

@@ -703,7 +703,8 @@ def guarded(budgets: str, more: str = "") -> Policy:
         'accounts: [{cloud: aws, id: "111122223333", regions: all}, {cloud: tencent, id: "100000001", regions: all}]'
     )
     return policy(
-        f'version: 1\nmode: enforce\nnotify: {{default: "slack:#a"}}\n{accounts}\n{RULE}{more}budgets:\n{budgets}\n'
+        f'version: 1\nmode: enforce\ncalendar: none\nnotify: {{default: "slack:#a"}}\n{accounts}\n'
+        f"{RULE}{more}budgets:\n{budgets}\n"
     )
 
 

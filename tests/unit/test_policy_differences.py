@@ -327,6 +327,7 @@ def test_every_field_of_a_policy_is_compared() -> None:
     compared |= {"shadows"} if any(each.endswith(" shadow") for each in compared) else set()
     names = {
         "observe_new_accounts_for": "new_accounts",
+        "every_hour_counts": "calendar",
         "default_channel": "notify",
         "messages_per_day": "notify",
         "exemptions": "exceptions",

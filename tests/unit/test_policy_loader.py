@@ -284,7 +284,7 @@ def test_a_scan_without_a_policy_loads_neither_pydantic_nor_yaml() -> None:
         "import sys, costguard.policy.model.policy, costguard.policy.model.protection\n"
         "import costguard.policy.diff.idle, costguard.policy.remarks\n"
         "import costguard.adapters.policy_sources.files\n"
-        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pydantic', 'ruamel', 'chinese_calendar'}))"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pydantic', 'ruamel', 'holidays'}))"
     )
 
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -34,7 +37,7 @@ from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.audit.verify import verify
 from costguard.engine.ledger.publications import ApproverWord, Publication
 from costguard.engine.policy.agreeing import Word, agree, ask_approver
-from costguard.engine.policy.in_force import named, tell_of_policy
+from costguard.engine.policy.in_force import PolicyInForce, named, tell_of_policy
 from costguard.engine.policy.publishing import chronicle
 from costguard.guards.rules.common import Mode, Selector
 from costguard.policy.diff.policies import loosenings, observes_only
@@ -556,3 +559,74 @@ def test_a_bundle_is_plain_json_with_the_files_as_they_were_written(enforcing: O
     assert json.loads(path.read_bytes()) == {"schema": 1, "files": {"costguard.yaml": ENFORCES}}
     with pytest.raises(LedgerError):
         enforcing.memory.policies.published.agree(9, ApproverWord(FIRST, NOW, ""))
+
+
+# holidays
+
+
+IN_CHINA = TIGHTER + '\ncalendar: {zone: Asia/Shanghai, hours: "10:00-18:00", holidays: [cn, de-BY]}\n'
+
+
+def test_a_published_policy_carries_the_dates_of_its_holidays(enforcing: Office) -> None:
+    digest = enforcing.publish(IN_CHINA).publication.digest
+
+    kept = enforcing.cold.fetch(digest).files
+    assert sorted(kept) == ["costguard.yaml", "holidays.yaml"]
+    assert "2026-10-01" in kept["holidays.yaml"]
+    assert f'source: "holidays {version("holidays")}"' in kept["holidays.yaml"]
+    calendar = enforcing.runs(cold=True).policy.calendar
+    assert calendar is not None
+    assert calendar.source == f"holidays {version('holidays')}"
+    assert not calendar.is_working_day(date(2026, 1, 6))  # a holiday of Bavaria
+
+
+WITHOUT_THE_PACKAGE = """
+import json, sys
+sys.modules["holidays"] = None  # as in a function: importing it fails
+from costguard.policy.documents.loader import load_policy
+from costguard.ports import PolicyText
+policy = load_policy(PolicyText(json.load(sys.stdin), "r", "bundle"))
+print(policy.digest, policy.calendar.known_until)
+"""
+
+
+def in_a_function(files: Mapping[str, str]) -> list[str]:
+    said = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", WITHOUT_THE_PACKAGE], input=json.dumps(files), capture_output=True, text=True, check=True
+    )
+    return said.stdout.split()
+
+
+def test_a_function_without_the_package_decides_by_the_same_policy(enforcing: Office) -> None:
+    digest = enforcing.publish(IN_CHINA).publication.digest
+
+    decides = enforcing.runs(cold=True).policy
+    assert decides.calendar is not None
+    assert in_a_function(enforcing.cold.fetch(digest).files) == [decides.digest, str(decides.calendar.known_until)]
+
+
+def test_a_bundle_from_before_there_were_dates_opens_and_knows_none() -> None:
+    assert in_a_function({"costguard.yaml": IN_CHINA})[1] == str(date.min)
+
+
+def test_the_first_dates_of_an_older_bundle_loosen_nothing() -> None:
+    """Else what the publisher, who has the package, finds ready would wait for ever where no function has it."""
+    dated = load_policy(text(IN_CHINA))
+    assert dated.calendar is not None
+    without = replace(dated, calendar=replace(dated.calendar, exceptions={}, known_until=date.min))
+
+    assert loosenings(without, dated, NOW) == ()
+    assert loosenings(dated, load_policy(text(IN_CHINA.replace("cn, ", ""))), NOW) != ()
+
+
+def test_people_are_told_once_where_the_policy_in_force_has_no_holidays_of_this_year(enforcing: Office) -> None:
+    dated = load_policy(text(IN_CHINA))
+    assert dated.calendar is not None
+    found = PolicyInForce(replace(dated, calendar=replace(dated.calendar, known_until=date(NOW.year - 1, 12, 31))))
+
+    for hour in range(3):
+        tell_of_policy(enforcing.memory, found, "en", NOW + hour * HOUR)
+
+    told = [notice for notice in enforcing.memory.outbox.pending() if notice.notice_id.startswith("policy-holidays")]
+    assert [notice.title for notice in told] == [f"No holidays are known for {NOW.year}"]
+    assert "publish" in told[0].text.lower()

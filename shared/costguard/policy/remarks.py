@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from costguard.domain.actions import Verb
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.domain.remediations import RemediationKind
+from costguard.guards.budget.rules import StepKind
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.network.rules import AuditRule
 from costguard.guards.rules.common import Consent, Mode, Protection, Selector
@@ -21,6 +22,12 @@ _SOON = timedelta(days=7)
 _OLD_DISCOUNT = timedelta(days=3 * 366)  # contracts of that kind are made for one to three years
 _AHEAD = timedelta(days=60)  # longer than most waits in working hours, and the announcement comes about then
 _HIGH_PERCENT = 30.0  # a card a third busy is training with a slow loader more often than it is idle
+
+
+NO_CALENDAR = (
+    "the policy enforces and has no calendar: notices of a Friday evening lead to stops on Saturday; add calendar: "
+    "with the zone of those who get them, or calendar: none if that is meant"
+)
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -80,17 +87,36 @@ def _exemptions(policy: Policy, now: datetime) -> Iterator[Remark]:
 
 def _calendar(policy: Policy, now: datetime) -> Iterator[Remark]:
     calendar = policy.calendar
-    if calendar is None or not calendar.exceptions:
+    if calendar is None:
+        if stops_machines(policy) and not policy.every_hour_counts:
+            yield Remark("calendar", NO_CALENDAR)
         return
     year = (now + _AHEAD).year
     if calendar.known_until is not None and calendar.known_until.year < year:
         yield Remark(
             "calendar.holidays",
-            f"no holidays are known for {year}: every day that could be one counts as one, so graces grow longer; "
-            "upgrade the chinesecalendar package",
+            f"no holidays are known for {year}: waits count twice there, and two weeks more; "
+            "upgrade the holidays package and publish the policy again",
         )
-    if calendar.known_until is None and all(day.year < year for day in calendar.exceptions):
-        yield Remark("calendar.holidays", f"no holiday of {year} or later is listed")
+    for computed in sorted(each for each in calendar.computed if now.year <= each <= year):
+        yield Remark(
+            "calendar.holidays",
+            f"the holidays of {computed} are not announced yet: they are computed from the law, with days of rest "
+            "around them and no moved workdays, so that waits only grow longer; publish again once they are",
+        )
+    if calendar.known_until is None and calendar.exceptions and all(day.year < year for day in calendar.exceptions):
+        yield Remark(
+            "calendar.holidays", f"no holiday of {year} or later is listed; dates that are past change nothing"
+        )
+
+
+def stops_machines(policy: Policy) -> bool:
+    """Whether a machine may be stopped under it."""
+    ladders = (rule.ladder for rule in policy.idle_gpu if rule.mode is Mode.ENFORCE)
+    budgets = (budget.steps for budget in policy.budgets if budget.mode is Mode.ENFORCE)
+    return any(step.verb in {Verb.STOP, Verb.TERMINATE} for ladder in ladders for step in ladder) or any(
+        step.kind is not StepKind.FREEZE for steps in budgets for step in steps
+    )
 
 
 def _owners(policy: Policy) -> Iterator[Remark]:

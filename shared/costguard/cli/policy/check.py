@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from costguard.policy.model.policy import Policy
     from costguard.policy.remarks import Remark
     from costguard.policy.syntax.problems import Problem
+    from costguard.ports import PolicyText
     from costguard.settings import Settings
 
 _OFTENEST = timedelta(minutes=1)
@@ -80,6 +82,13 @@ def check(
             show_default="each as it is shipped: keys every 24h, the others every 1h",
         ),
     ] = "",
+    write_holidays: Annotated[
+        bool,
+        typer.Option(
+            "--write-holidays",
+            help="Write the dates of calendar.holidays to holidays.yaml in PATH, for functions that read it there.",
+        ),
+    ] = False,
     as_json: Json = False,
     lang: Lang = None,
 ) -> None:
@@ -107,12 +116,17 @@ def check(
         if as_json:
             emit(CommandResult(_invalid_json(refused), exit=Exit.BAD_INPUT), as_json=True)
         raise invalid(refused)
+    written = _write_holidays(path, text) if write_holidays else ""
     waits = waits_of(read, every)
     shown = waits if runs_every else tuple(wait for wait in waits if wait.is_longer)
     emit(
         CommandResult(
             {**_valid_json(read, found), "waits": [wait_json(wait) for wait in waits], "commit": commit or None},
-            lines=(_counted(read, len(text.files), language), *((f"git {commit}",) if commit else ())),
+            lines=(
+                _counted(read, len(text.files), language),
+                *((f"git {commit}",) if commit else ()),
+                *((phrase("holidays_written", language, file=written),) if written else ()),
+            ),
             tables=(
                 *((_rules_table(read, language),) if read.idle_gpu else ()),
                 *((budget_rules_table(read.budgets, language),) if read.budgets else ()),
@@ -124,6 +138,25 @@ def check(
         ),
         as_json=as_json,
     )
+
+
+def _write_holidays(path: str, text: PolicyText) -> str:
+    """The path of the file; "" where the policy names no country."""
+    from costguard.policy.documents.loader import holidays_file
+    from costguard.policy.model.holidays import FILE
+
+    dates = holidays_file(text)
+    if dates and not Path(path).is_dir():
+        message = f"{path}: --write-holidays writes beside costguard.yaml; name its folder"
+        raise InvalidInputError(message)
+    target = Path(path) / FILE
+    try:
+        if dates:
+            target.write_text(dates, encoding="utf-8", newline="\n")
+    except OSError as err:
+        message = f"{target}: cannot be written: {err.strerror}"
+        raise InvalidInputError(message) from err
+    return str(target) if dates else ""
 
 
 def _runs_every(given: str) -> Mapping[str, timedelta]:

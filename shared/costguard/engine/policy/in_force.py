@@ -172,6 +172,7 @@ def tell_of_policy(memory: Memory, found: PolicyInForce, language: str, now: dat
     """What people have to know of the policy before a run: that it is broken, or that another one waits."""
     tell_of_broken_policy(memory, found, language, now)
     tell_of_waiting_policy(memory, found, language, now)
+    tell_of_unknown_holidays(memory, found, language, now)
 
 
 def tell_of_broken_policy(memory: Memory, found: PolicyInForce, language: str, now: datetime) -> None:
@@ -188,6 +189,30 @@ def tell_of_broken_policy(memory: Memory, found: PolicyInForce, language: str, n
             decision_id="",
             case_key="",
             channel=found.policy.default_channel,
+            title=worded.title,
+            text=worded.text,
+            created_at=now,
+            fields=worded.fields,
+            lines=worded.lines,
+        )
+    )
+
+
+def tell_of_unknown_holidays(memory: Memory, found: PolicyInForce, language: str, now: datetime) -> None:
+    """One notice a year to the default channel where the policy names countries and has no dates for this year."""
+    policy = found.policy
+    if policy.calendar is None or not policy.calendar.is_undated(now) or not policy.default_channel:
+        return
+    from costguard.report.notices.policy import undated_notice
+
+    year = policy.calendar.year_of(now)
+    worded = undated_notice(year, language=Language(language))
+    memory.outbox.enqueue(
+        OutboxNotice(
+            notice_id=f"policy-holidays-{year}",
+            decision_id="",
+            case_key="",
+            channel=policy.default_channel,
             title=worded.title,
             text=worded.text,
             created_at=now,

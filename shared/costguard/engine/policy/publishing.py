@@ -6,7 +6,7 @@ The default channel is told, and each approver by a message of their own: not ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.domain.answers import AnswerKind, AnswerRef
@@ -29,6 +29,7 @@ from costguard.engine.policy.published import (
 from costguard.policy.diff.differences import Difference, Direction, loosening
 from costguard.policy.diff.policies import APPROVALS_NEEDED, LOOSENING_WAITS, changes, loosening_words, observes_only
 from costguard.policy.documents.bundle import Usable, usable
+from costguard.policy.model.holidays import FILE as HOLIDAYS_FILE
 from costguard.policy.model.policy import Policy
 from costguard.ports import Choice, PolicyText
 from costguard.report.notices.messages import answer_label
@@ -125,13 +126,22 @@ class Chronicle:
 
 
 def publish(bundles: Bundles, memory: Memory, text: PolicyText, wish: Wish, now: datetime) -> Published:
-    """Keep these files as a bundle, and move the pointer to it.
+    """Keep these files as a bundle, with the dates of holidays that they name, and move the pointer to it.
 
     Raises:
         InvalidInputError: not a valid policy, not one that may be published, or somebody else published meanwhile.
         ProviderError: it could not be kept, or what is in force not be read.
     """
-    return _move(bundles, memory, text, wish, now, rollback=False)
+    return _move(bundles, memory, _dated(text), wish, now, rollback=False)
+
+
+def _dated(text: PolicyText) -> PolicyText:
+    """With the dates of today's package: no function carries it, and a bundle says the same for good."""
+    from costguard.policy.documents.loader import holidays_file  # pydantic, as in `in_force`
+
+    dates = holidays_file(text)
+    files = {path: said for path, said in text.files.items() if path != HOLIDAYS_FILE}
+    return replace(text, files={**files, **({HOLIDAYS_FILE: dates} if dates else {})})
 
 
 def roll_back(bundles: Bundles, memory: Memory, digest: str, wish: Wish, now: datetime) -> Published:

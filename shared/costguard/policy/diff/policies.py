@@ -112,9 +112,20 @@ def _calendar_looser(old: WorkingCalendar | None, new: WorkingCalendar | None) -
         and new.opens >= old.opens
         and _closes(new) <= _closes(old)
     )
-    named = old.exceptions.keys() | new.exceptions.keys()
-    sure = (new.known_until or date.max) <= (old.known_until or date.max)
-    return not (within and sure and all(_worked(new, day) <= _worked(old, day) for day in named))
+    less_known = old.known_until is not None and new.known_until is None
+    named = (day for day in old.exceptions.keys() | new.exceptions.keys() if _both_know(old, new, day))
+    return not (within and not less_known and all(_worked(new, day) <= _worked(old, day) for day in named))
+
+
+def _both_know(old: WorkingCalendar, new: WorkingCalendar, day: date) -> bool:
+    """Years that only one of two releases of the dates of countries has are no change of the policy.
+
+    Nor does it matter whether whoever compares finds dates for a bundle that was published without any.
+    """
+    if old.known_until is None or new.known_until is None:
+        return True
+    first = max(min(each.exceptions, default=date.max) for each in (old, new))
+    return first <= day <= min(old.known_until, new.known_until)
 
 
 def _closes(calendar: WorkingCalendar) -> int:
@@ -237,6 +248,7 @@ _POLICY: Parts = {
     "answers.two_above": Part(amounts_above_looser, "notify.answers.two_approvers_above"),
     "messages_per_day": Part(d.higher, "notify.messages_per_day"),
     "rollout": Part(_rollout_looser, shown=_rollout_words),
+    "every_hour_counts": Part(None, "calendar.none", lambda said: "none" if said else ""),  # as without a calendar
     "keep_as_tag": Part(None),  # what this policy does to a machine stays the same
     "exchange_rates": Part(
         None,

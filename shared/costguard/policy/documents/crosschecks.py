@@ -29,6 +29,7 @@ class FileKind(str, Enum):
     RULES = "rules"
     OWNERS = "owners"
     EXCEPTIONS = "exceptions"
+    HOLIDAYS = "holidays"
 
 
 @dataclass(frozen=True, slots=True)

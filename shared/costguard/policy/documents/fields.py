@@ -87,7 +87,11 @@ Moment = Annotated[datetime, BeforeValidator(times.moment)]
 Day = Annotated[date, BeforeValidator(times.day)]
 Hours = Annotated[tuple[time, time], BeforeValidator(times.hours)]
 Weekdays = Annotated[frozenset[int], BeforeValidator(times.weekdays)]
-Holidays = Annotated[str | tuple[date, ...], BeforeValidator(times.holidays)]
+Holidays = Annotated[times.Holidays, BeforeValidator(times.holidays)]
+NO_HOLIDAYS = times.Holidays()
+Years = Annotated[tuple[int, int], BeforeValidator(times.years)]
+SomeYears = Annotated[tuple[int, ...], BeforeValidator(times.some_years)]
+DayList = Annotated[tuple[date, ...], BeforeValidator(times.day_list)]
 Zone = Annotated[str, AfterValidator(times.zone)]
 Regions = Annotated[tuple[str, ...] | None, BeforeValidator(v.regions)]
 Role = Annotated[str, AfterValidator(v.matching(_ROLE, "a role: its name or ARN, without spaces"))]
@@ -164,6 +168,14 @@ class Document(BaseModel):
     """Strict and frozen; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def unless_none(raw: object) -> object:
+    """`none`, said aloud, is as if the key were left out."""
+    if isinstance(raw, str) and raw != "none":
+        message = f"expected keys and values, found {raw!r}"
+        raise BadValueError(message, "write zone and hours below it, or calendar: none to count every hour")
+    return None if raw == "none" else raw
 
 
 Place = tuple[str | int, ...]

@@ -6,12 +6,13 @@ pydantic and ruamel.yaml are imported here and below only, so what never loads a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
+from costguard.domain.errors import InvalidInputError
 from costguard.domain.money import Discount, ExchangeRate
 from costguard.guards.budget.rules import PriorityClass
 from costguard.guards.rules.common import Protection, Selector
@@ -26,7 +27,15 @@ from costguard.policy.documents.crosschecks import (
     entries,
 )
 from costguard.policy.documents.fields import Whole, made
-from costguard.policy.documents.policy import ExceptionDocument, MainDocument, OwnerDocument, RulesDocument
+from costguard.policy.documents.policy import (
+    ExceptionDocument,
+    HolidaysDocument,
+    MainDocument,
+    OwnerDocument,
+    RulesDocument,
+)
+from costguard.policy.model.holidays import FILE as HOLIDAYS_FILE
+from costguard.policy.model.holidays import HolidayDates, dates_of, file_text
 from costguard.policy.model.policy import (
     MESSAGES_PER_DAY,
     Account,
@@ -43,7 +52,6 @@ from costguard.policy.model.policy import (
     with_policy_digest,
 )
 from costguard.policy.model.terms import with_digest
-from costguard.policy.model.working_time import WorkingCalendar
 from costguard.policy.sections import SECTIONS
 from costguard.policy.syntax.explain import explained
 from costguard.policy.syntax.problems import (
@@ -61,7 +69,12 @@ from costguard.policy.syntax.yaml_nodes import plain
 
 MAX_FILES = 1000
 _SUFFIXES = {".yaml", ".yml"}
-_NAMED = {"costguard": FileKind.MAIN, "owners": FileKind.OWNERS, "exceptions": FileKind.EXCEPTIONS}
+_NAMED = {
+    "costguard": FileKind.MAIN,
+    "owners": FileKind.OWNERS,
+    "exceptions": FileKind.EXCEPTIONS,
+    "holidays": FileKind.HOLIDAYS,
+}
 
 
 class PolicyFiles(Protocol):
@@ -119,6 +132,7 @@ _MODELS: Mapping[FileKind, Any] = {
     FileKind.RULES: RulesDocument,
     FileKind.OWNERS: tuple[OwnerDocument, ...],
     FileKind.EXCEPTIONS: tuple[ExceptionDocument, ...],
+    FileKind.HOLIDAYS: HolidaysDocument,
 }
 
 
@@ -138,9 +152,10 @@ def _sorted_out(text: PolicyFiles) -> tuple[Sequence[PolicyFile], Sequence[Probl
     files: list[PolicyFile] = []
     problems: list[Problem] = []
     seen: dict[FileKind, str] = {}
+    alone = len(text.files.keys() - {HOLIDAYS_FILE}) == 1
     for path in sorted(text.files):
         shown = _shown(path, text.origin)
-        kind = _kind(path, alone=len(text.files) == 1)
+        kind = _kind(path, alone=alone)
         if kind is None:
             fix = did_you_mean(path, [f"{name}.yaml" for name in _NAMED])
             problems.append(
@@ -175,6 +190,25 @@ def _shown(path: str, origin: str) -> str:
     return printable(f"{origin.rstrip('/')}/{path}")
 
 
+def holidays_file(text: PolicyFiles) -> str:
+    """What `holidays.yaml` of a valid policy says today, for those who read it without the package; "" without need.
+
+    Raises:
+        InvalidInputError: not valid, or the package is not installed here.
+    """
+    files, _ = _sorted_out(text)
+    main = next((each.document.root for each in files if each.kind is FileKind.MAIN), None)
+    if main is None or check_policy(text)[0] is None:
+        load_policy(text)
+        return ""
+    calendar = _adapter(FileKind.MAIN).validate_python(plain(main), strict=True).calendar
+    named = () if calendar is None else calendar.holidays.countries
+    found = [dates_of(name) for name in named]
+    if None in found:
+        raise InvalidInputError("the dates of holidays come from the package holidays; pip install holidays")
+    return file_text(each for each in found if each is not None) if named else ""
+
+
 _LONGEST_GRACE = timedelta(weeks=104)  # in real time; a wait nobody lives to see is a mistake in the hours
 _WEEK = timedelta(weeks=1)
 
@@ -199,7 +233,8 @@ def build_policy(accepted: Accepted) -> Policy:
         owners=tuple(_owner(each) for each in owners),
         exemptions=tuple(_exemptions(accepted, main)),
         protection=_protection(main.protect),
-        calendar=None if main.calendar is None else _calendar(main.calendar),
+        calendar=None if main.calendar is None else main.calendar.compiled(holidays_in(accepted)),
+        every_hour_counts=main.calendar is None and "calendar" in main.model_fields_set,
         signals=SignalSettings(
             main.signals.cloudwatch_namespace,
             tuple(_prometheus(accepted, main)),
@@ -254,7 +289,7 @@ def slow_waits(accepted: Accepted) -> Iterator[Problem]:
     calendar = _main(accepted).calendar
     if calendar is None:
         return
-    weekly = _calendar(calendar).weekly()
+    weekly = calendar.compiled({}).weekly()
     for section in SECTIONS.values():
         for file, place, entry in entries(accepted, section.key):
             for at, wait in entry.waits(file.document, place):
@@ -343,20 +378,7 @@ def _protection(protect: d.ProtectDocument) -> Protection:
     )
 
 
-def _calendar(calendar: d.CalendarDocument) -> WorkingCalendar:
-    opens, closes = calendar.hours
-    moved: dict[date, bool] = dict.fromkeys(calendar.workdays, True)
-    if isinstance(calendar.holidays, tuple):
-        closed = dict.fromkeys(calendar.holidays, False)
-        return WorkingCalendar(calendar.zone, calendar.days, opens, closes, {**closed, **moved})
-    from costguard.policy.model import holidays_cn
-
-    return WorkingCalendar(
-        zone=calendar.zone,
-        weekdays=calendar.days,
-        opens=opens,
-        closes=closes,
-        exceptions={**holidays_cn.exceptions(), **moved},
-        known_until=holidays_cn.known_until(),
-        doubtful=holidays_cn.is_doubtful,
-    )
+def holidays_in(accepted: Accepted) -> dict[str, HolidayDates]:
+    """The dates that came with the policy, by the name of their country."""
+    found = (model for _, model in accepted if isinstance(model, HolidaysDocument))
+    return {each.name: each.dates() for model in found for each in model.calendars}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from itertools import pairwise
 from typing import Annotated
 
-from pydantic import AfterValidator, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
 from costguard.guards.rules.common import Bars, Mode
@@ -21,7 +22,9 @@ from costguard.policy.documents import fields as f
 from costguard.policy.documents.fields import Document, SelectorDocument
 from costguard.policy.idle.documents import RuleDocument
 from costguard.policy.keys.documents import KeyRuleDocument
+from costguard.policy.model.holidays import HolidayDates, dates_of, exceptions
 from costguard.policy.model.policy import MESSAGES_PER_DAY
+from costguard.policy.model.working_time import WorkingCalendar
 from costguard.policy.network.documents import AuditRuleDocument
 from costguard.policy.sections import SECTIONS
 from costguard.policy.syntax.problems import BadValueError
@@ -36,18 +39,75 @@ class CalendarDocument(Document):
     zone: f.Zone
     days: f.Weekdays = frozenset(range(5))
     hours: f.Hours
-    holidays: f.Holidays = ()
+    holidays: f.Holidays = f.NO_HOLIDAYS
     workdays: f.Days = ()
 
     @field_validator("workdays")
     @classmethod
     def _not_both(cls, workdays: tuple[date, ...], info: ValidationInfo) -> tuple[date, ...]:
-        holidays = info.data.get("holidays", ())
+        holidays = info.data.get("holidays", f.NO_HOLIDAYS)
         for index, day in enumerate(workdays):
-            if holidays != "cn" and day in holidays:
+            if day in holidays.days:
                 message = f"{day} is a holiday and a workday"
                 raise BadValueError(message, "keep one of them", at=(index,))
         return workdays
+
+    @model_validator(mode="after")
+    def _has_first_stops(self) -> Self:
+        if not WorkingCalendar(self.zone, self.days, *self.hours).has_first_stops():
+            message = (
+                "nothing could ever be stopped for the first time: that is done before noon on the last working day"
+            )
+            raise BadValueError(message, "begin before 12:00, or name two days in a row", at=("hours",))
+        return self
+
+    def compiled(self, written: Mapping[str, HolidayDates]) -> WorkingCalendar:
+        """Dates that came with the policy count; else those of the package, which no function has."""
+        opens, closes = self.hours
+        listed, named = self.holidays.days, self.holidays.countries
+        dates = [found for name in named if (found := written.get(name) or dates_of(name)) is not None]
+        until = [each.known_until for each in dates] + [date.min] * (len(named) - len(dates))
+        moved = {**exceptions(dates), **dict.fromkeys(listed, False), **dict.fromkeys(self.workdays, True)}
+        return WorkingCalendar(
+            zone=self.zone,
+            weekdays=self.days,
+            opens=opens,
+            closes=closes,
+            exceptions=moved,
+            known_until=min(until, default=None),
+            computed=frozenset(year for each in dates for year in each.computed),
+            source=", ".join(sorted({each.source for each in dates})),
+        )
+
+
+class HolidaysOfDocument(Document):
+    """One entry of `calendars` in `holidays.yaml`."""
+
+    name: f.Text
+    source: f.Text
+    years: f.Years
+    computed: f.SomeYears = ()
+    closed: f.DayList = ()
+    worked: f.DayList = ()
+
+    def dates(self) -> HolidayDates:
+        """What it compiles to."""
+        first, last = self.years
+        return HolidayDates(
+            name=self.name,
+            first=first,
+            last=last,
+            closed=frozenset(self.closed),
+            worked=frozenset(self.worked),
+            computed=frozenset(self.computed),
+            source=self.source,
+        )
+
+
+class HolidaysDocument(Document):
+    """`holidays.yaml`: the dates behind `calendar.holidays`, as a publication writes them."""
+
+    calendars: tuple[HolidaysOfDocument, ...] = ()
 
 
 class AccountDocument(Document):
@@ -283,7 +343,7 @@ class MainDocument(Document):
 
     version: f.Version
     mode: f.ModeWord = Mode.OBSERVE
-    calendar: CalendarDocument | None = None
+    calendar: Annotated[CalendarDocument | None, BeforeValidator(f.unless_none)] = None
     accounts: AccountDocuments = ()
     new_accounts: NewAccountsDocument | None = None
     leading_deployment: f.DeploymentName = ""

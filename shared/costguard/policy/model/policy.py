@@ -158,6 +158,7 @@ class Policy:
     comments, spaces and the order of rules do not change it. `priority_classes` are from the least important on.
     In an account seen for the first time less than `observe_new_accounts_for` ago, every rule only observes.
     `leading_deployment` is the one that acts in an account where several work.
+    `every_hour_counts` is `calendar: none` said aloud; the calendar is None then, as where nothing is said.
     With `keep_as_tag` a Keep is written on its machine too, for other deployments to see.
     Where there is a `rollout`, no machine is treated harsher than it allows, and what it does not cover is observed.
     `messages_per_day` is how many messages about machines one address gets in 24 hours before the rest waits.
@@ -188,6 +189,7 @@ class Policy:
     discounts: tuple[Discount, ...] = field(default=(), metadata={UNSAID: True})
     rollout: tuple[RolloutEntry, ...] = field(default=(), metadata={UNSAID: True})
     messages_per_day: int = field(default=MESSAGES_PER_DAY, metadata={UNSAID: True})
+    every_hour_counts: bool = field(default=False, metadata={UNSAID: True})
 
     @property
     def enforces(self) -> bool:

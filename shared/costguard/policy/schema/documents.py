@@ -91,6 +91,8 @@ def _schema(annotation: Any, defs: dict[str, Any]) -> dict[str, Any]:
 
 def _annotated(arguments: tuple[Any, ...], defs: dict[str, Any]) -> dict[str, Any]:
     kind, *checks = arguments
+    if BeforeValidator(f.unless_none) in checks:
+        return {"anyOf": [_words(("none",)), _schema(kind, defs)]}
     if any(isinstance(check, BeforeValidator) for check in checks):
         if kind is int:  # the length of a prefix, whose check is made anew for each
             return dict(PREFIX)
@@ -157,6 +159,7 @@ _MONEY = _text(rf"{_NUMBER} [A-Z]{{3}}", "200 USD", "1400 CNY")
 _PERCENT = _text(rf"{_NUMBER}%", "5%", "10%")
 _RATE = _text(rf"{_NUMBER}\s*(B|[kK]B|KiB|MB|MiB|GB|GiB)/s", "50KiB/s", "1MB/s")
 _POWER = _text(rf"{_NUMBER}\s*k?W", "80W")
+_COUNTRY = _text(r"[A-Za-z]{2}(-[A-Za-z0-9]{1,8})?", "cn", "us", "de-BY")
 _DATE = _text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", "2026-11-01")
 _MOMENT = _text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]+ ?([Zz]|[+-][0-9]{2}:?[0-9]{2})", "2026-12-01T18:00:00+08:00")
 _COUNT = {"type": "integer", "minimum": 0}
@@ -228,7 +231,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (f.Day, _DATE),
     (f.Hours, _text(r"[0-9]{1,2}:[0-9]{2}\s*-\s*[0-9]{1,2}:[0-9]{2}", "10:00-18:00")),
     (f.Weekdays, _DAYS),
-    (f.Holidays, {"anyOf": [_words(("cn",)), _some(_DATE, least=0)]}),
+    (f.Holidays, {"anyOf": [_COUNTRY, {"type": "array", "items": {"anyOf": [_COUNTRY, _DATE]}}]}),
     (f.Zone, {"type": "string", "minLength": 1, "examples": ["Asia/Shanghai", "Europe/Berlin", "UTC"]}),
     (f.Regions, {"anyOf": [_words(("all",)), _some(_REGION)]}),
     (f.Channel, _CHANNEL),

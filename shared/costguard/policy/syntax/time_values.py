@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from costguard.domain.actions import Verb
+from costguard.policy.model.holidays import country
 from costguard.policy.syntax import units
 from costguard.policy.syntax.moments import parse_date, parse_moment
 from costguard.policy.syntax.problems import BadValueError, did_you_mean
@@ -21,6 +23,8 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MIDNIGHT_HOUR = 24
 _LONGEST_FIX = 100
 _FIRST_YEAR, _LAST_YEAR = 2006, 2199  # before, no cloud sent a bill; after, sums of days leave the calendar
+UNCHOSEN = "choose"
+"""What the starter has in the place of a zone."""
 _ZONES = "write for example Asia/Shanghai, Europe/Berlin or UTC"
 
 
@@ -137,6 +141,9 @@ def weekdays(raw: object) -> frozenset[int]:
 
 def zone(text: str) -> str:
     """A zone of the IANA database; a fixed offset knows no summer time."""
+    if text.casefold() == UNCHOSEN:
+        message = "no time zone is chosen yet: expected an IANA name such as Asia/Shanghai"
+        raise BadValueError(message, "write the zone of those who get notices, or calendar: none to count every hour")
     try:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError) as err:
@@ -155,17 +162,53 @@ def _zone_alike(text: str) -> str:
     return fix if len(fix) < _LONGEST_FIX else _ZONES
 
 
-def holidays(raw: object) -> str | tuple[date, ...]:
-    """`cn`, or the dates themselves."""
-    if raw == "cn":
-        return "cn"
-    if isinstance(raw, tuple):
-        if len(raw) > MOST_HOLIDAYS:
-            message = f"{len(raw)} holidays might leave no working day for years; at most {MOST_HOLIDAYS}"
-            raise BadValueError(message, "list the years ahead; calendar.days says which weekdays are free")
-        return tuple(day(each) for each in raw)
-    message = f"{raw!r} is no calendar of holidays; only cn has a name"
-    raise BadValueError(message, "write cn, or the dates: [2026-12-25, 2027-01-01]")
+@dataclass(frozen=True, slots=True)
+class Holidays:
+    """What `holidays` says: countries by their canonical names, and dates."""
+
+    countries: tuple[str, ...] = ()
+    days: tuple[date, ...] = ()
+
+
+def holidays(raw: object) -> Holidays:
+    """Countries or parts of them, dates, or both."""
+    parts = raw if isinstance(raw, tuple) else (raw,)
+    if len(parts) > MOST_HOLIDAYS:
+        message = f"{len(parts)} holidays might leave no working day for years; at most {MOST_HOLIDAYS}"
+        raise BadValueError(message, "list the years ahead; calendar.days says which weekdays are free")
+    countries, days = [], []
+    for index, part in enumerate(parts):
+        try:
+            if isinstance(part, str) and (not part[:1].isdigit()):
+                countries.append(country(part))
+            else:
+                days.append(day(part))
+        except BadValueError as err:
+            raise BadValueError(err.message, err.fix, at=(index,) if isinstance(raw, tuple) else ()) from err
+    return Holidays(tuple(sorted(set(countries))), tuple(days))
+
+
+def some_years(raw: object) -> tuple[int, ...]:
+    """Years that have bills."""
+    parts = raw if isinstance(raw, tuple) else ()
+    if not parts or not all(isinstance(year, int) and _FIRST_YEAR <= year <= _LAST_YEAR for year in parts):
+        message = f"{raw!r} are no years; expected years such as [2026, 2027]"
+        raise BadValueError(message, "publish the policy again: this file is written by Costguard")
+    return parts
+
+
+def years(raw: object) -> tuple[int, int]:
+    """The first and the last year."""
+    found = some_years(raw)
+    if found != tuple(sorted(found)) or len(found) != len(("first", "last")):
+        message = f"{raw!r} are no first and last year; expected two, such as [2024, 2029]"
+        raise BadValueError(message, "publish the policy again: this file is written by Costguard")
+    return found[0], found[1]
+
+
+def day_list(raw: object) -> tuple[date, ...]:
+    """Dates in one text: few nodes are quick to read."""
+    return tuple(day(each) for each in str(raw).split())
 
 
 SHORTEST_WAITS = {
