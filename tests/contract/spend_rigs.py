@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -30,6 +30,8 @@ from costguard.ports import SpendSource, Target
 
 START = datetime(2026, 3, 10, 9, 0, tzinfo=timezone.utc)
 """When every scene begins; its machines run since the middle of February."""
+MEMBERS_DISCOUNT = Decimal("0.25")
+"""What a contract takes off the list price of the machines of the member account; the payer's have none."""
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 _LAUNCHED = datetime(2026, 2, 14, 4, 30, tzinfo=timezone.utc)
 _TERM_ENDS = datetime(2026, 4, 4, 3, 0, tzinfo=timezone.utc)  # so a term of 30 days was paid for on 5 March
@@ -79,11 +81,15 @@ def _fleet(cloud: str) -> tuple[MachineSpec, ...]:
     research, product = {"team": "research", "project": "vision"}, {"team": "product"}
     return (
         _machine(cloud, "training", at.payer, at.home, tags=research),
-        _machine(cloud, "evaluation", at.member, at.away, tags={"team": "research"}),
-        _machine(cloud, "serving", at.member, at.home, tags=product),
+        _discounted(_machine(cloud, "evaluation", at.member, at.away, tags={"team": "research"})),
+        _discounted(_machine(cloud, "serving", at.member, at.home, tags=product)),
         _machine(cloud, "batch", at.payer, at.home, tags=product, billing=Billing.SPOT),
         _machine(cloud, "paid-ahead", at.payer, at.away, billing=Billing.PREPAID, prepaid_until=_TERM_ENDS),
     )
+
+
+def _discounted(spec: MachineSpec) -> MachineSpec:
+    return replace(spec, discount=MEMBERS_DISCOUNT)
 
 
 def _machine(

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.contract.spend_rigs import DAY, HOUR, START, SpendRig, WireRig, day_of, tells_tax
+from tests.builders import fact, instance, shard_facts
+from tests.contract.spend_rigs import DAY, HOUR, MEMBERS_DISCOUNT, START, SpendRig, WireRig, day_of, tells_tax
 from tests.contract.spend_worlds import WIRES, WORLDS
 from tests.world_ports.translate import to_product
 
 from cloudstand.world.billing import Charge, billed_until, charges, final_until
+from cloudstand.world.fleet import MachineSpec
 from costguard.domain.errors import AccessDeniedError, ThrottledError
 from costguard.domain.money import (
+    Bill,
     ChargeCategory,
+    HourlyRate,
     Money,
+    NetSource,
     PricingCategory,
     SpendLine,
     SpendReport,
     SpendScope,
     VendorBudget,
 )
-from costguard.domain.resources import GapKind
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import GapKind, Instance
+from costguard.estimates.billed import condensed
+from costguard.estimates.net_rates import with_net_rates
 
 EVERYTHING = SpendScope()
 
@@ -209,7 +218,8 @@ def test_refunds_credits_and_tax_are_told_apart(rig: SpendRig) -> None:
         (ChargeCategory.TAX, "18.07" if tells_tax(rig.cloud) else "0"),
     ):
         found = of_category(report, category)
-        assert total(line.billed_cost for line in found) == Decimal(amount), category
+        # of the billed costs, AWS takes a contract's discount off by lines of their own
+        assert total(line.effective_cost for line in found) == Decimal(amount), category
 
 
 def test_a_purchase_is_billed_and_what_it_pays_for_is_amortised(rig: SpendRig) -> None:
@@ -246,6 +256,63 @@ def test_machines_and_platforms_with_accelerators_are_known(rig: SpendRig) -> No
     rented = total(to_product(charge.effective) for charge in real if charge.service == "ai_platform")
     assert abs(total(line.effective_cost for line in platform) - rented) <= leeway
     assert all(line.service_name for line in usage)
+
+
+def test_a_bill_tells_what_use_would_have_cost_at_list_price(rig: SpendRig) -> None:
+    """So that a discount is measured: by account, of what is used outside commitments and not bought on spot."""
+    (report,) = read(rig, EVERYTHING)
+    ratios = {}
+    for account in (rig.places.payer, rig.places.member):
+        used = [
+            line
+            for line in settled(report)
+            if (line.sub_account_id, line.charge_category) == (account, ChargeCategory.USAGE)
+            and line.accelerated
+            and line.instance_type
+            and line.pricing_category is PricingCategory.STANDARD
+        ]
+        listed = [line.list_cost for line in used if line.list_cost is not None]
+        assert used
+        assert len(listed) == len(used)
+        ratios[account] = total(line.effective_cost for line in used) / total(listed)
+
+    assert round(ratios[rig.places.member], 3) == 1 - MEMBERS_DISCOUNT
+    assert round(ratios[rig.places.payer], 3) == 1
+
+
+def test_the_bill_that_a_ledger_keeps_measures_the_price_after_discounts(rig: SpendRig) -> None:
+    (report,) = read(rig, EVERYTHING, since=month(rig))
+    machines = [to_product_machine(spec) for spec in rig.world.fleet if spec.billing.value == "on_demand"]
+    kept = Bill(rig.cloud, condensed(report.lines), month(rig), report.complete_until, rig.now(), report.source)
+    listed = HourlyRate(Money(Decimal(10), report.lines[0].billed_cost.currency), "list", "2026-03-10")
+    facts = shard_facts(*(replace(fact(each), rate=listed) for each in machines))
+
+    (priced,) = with_net_rates((facts,), (), {rig.cloud: (kept,)}, rig.now())
+
+    nets = {each.instance.ref.account: each.rate.net for each in priced.instances if each.rate is not None}
+    member, payer = nets[rig.places.member], nets[rig.places.payer]
+    assert member is not None
+    assert (member.source, member.discount) == (NetSource.BILL, MEMBERS_DISCOUNT)
+    assert member.money == Money(Decimal("7.5"), listed.money.currency)
+    assert payer is not None
+    assert payer.discount == 0, "a bill without a discount is a measurement too"
+
+
+def to_product_machine(spec: MachineSpec) -> Instance:
+    there = ResourceRef(spec.cloud, spec.account, spec.region, "instance", spec.native_id)
+    return instance(ref=there, instance_type=spec.instance_type)
+
+
+def test_what_commitments_pay_for_and_what_is_no_machine_tells_no_list_price(rig: SpendRig) -> None:
+    (report,) = read(rig, EVERYTHING)
+    beside = [
+        line
+        for line in report.lines
+        if line.pricing_category is PricingCategory.COMMITTED or line.charge_category is not ChargeCategory.USAGE
+    ]
+
+    assert beside
+    assert all(line.list_cost is None for line in beside)
 
 
 def test_no_line_crosses_the_end_of_a_month(rig: SpendRig) -> None:

@@ -53,7 +53,7 @@ def test_a_warning_says_what_why_when_how_to_keep_it_and_what_is_risked() -> Non
         "Owner: nlp",
         "stayed below its bound for 24 h",
         "GPU ≤ 1.25 %",
-        "1.01 USD an hour, 24.14 USD a day (aws-pricing, 2026-01-01)",
+        "1.01 USD an hour, 24.14 USD a day at list price (aws-pricing, 2026-01-01)",
         phrase("not_before", verb=verb(Verb.TERMINATE), when="2026-03-18 12:30 UTC"),
         "costguard snooze aws:111122223333:us-east-1:instance:i-0abc --for 48h",
         "costguard-keep-until=YYYY-MM-DD",

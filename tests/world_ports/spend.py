@@ -100,4 +100,12 @@ def _line(cloud: str, payer: str, charge: Charge) -> SpendLine:
         resource_id=charge.native_id,
         accelerated=charge.service in _ACCELERATED,
         tags=charge.tags or {},
+        list_cost=_list_cost(charge),
     )
+
+
+def _list_cost(charge: Charge) -> Money | None:
+    """Told of what is used at a price by the hour, as every cloud's bill does."""
+    if charge.category.value != "usage" or charge.pricing.value != "standard" or charge.machine is None:
+        return None
+    return Money(charge.list_cost.amount, charge.billed.currency)

@@ -7,13 +7,14 @@ everything else is put there with `World.charge`. Wires give these charges their
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
 from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.kinds import Billing
 from cloudstand.world.money import HOURS_PER_MONTH, ChargeCategory, Money, PricingCategory, hours
 from cloudstand.world.places import provider_of
@@ -34,7 +35,8 @@ _Run = tuple[datetime, "datetime | None"]  # without an end it goes on
 class Charge:
     """What one thing cost from `start` to `end`; `service` is ours: `compute`, `volume`, or as `World.charge` says.
 
-    `hours` is how long a machine ran in that time, 0 for everything else.
+    `hours` is how long a machine ran in that time, 0 for everything else. `listed` is the cost at list price, before a
+    contract's discount, where that differs from `billed`.
     """
 
     account: str
@@ -51,6 +53,12 @@ class Charge:
     instance_type: str = ""
     pricing: PricingCategory = PricingCategory.STANDARD
     tags: Mapping[str, str] | None = None
+    listed: Money | None = None
+
+    @property
+    def list_cost(self) -> Money:
+        """What it would have cost without a contract."""
+        return self.billed if self.listed is None else self.listed
 
 
 def billed_until(cloud: str, now: datetime) -> datetime:
@@ -127,8 +135,9 @@ class _Machine:
             return
         costs = self._known.get(ran)
         if costs is None:
-            costs = self._known[ran] = _costs(hourly, machine.spec.billing, hours(ran))
-        yield _charge(machine, "compute", start, end, costs.billed, costs.effective, costs.hours, costs.pricing)
+            costs = self._known[ran] = _costs(hourly, machine.spec, hours(ran))
+        used = _charge(machine, "compute", start, end, costs.billed, costs.effective, costs.hours, costs.pricing)
+        yield used if costs.listed is None else replace(used, listed=costs.listed)
         begun = _term_begun(machine, start, end)
         if begun is not None:
             term = hourly.times(PREPAID_SHARE * hours(begun))
@@ -142,15 +151,19 @@ class _Costs(NamedTuple):
     billed: Money
     effective: Money
     pricing: PricingCategory = PricingCategory.STANDARD
+    listed: Money | None = None
 
 
-def _costs(hourly: Money, billing: Billing, length: Decimal) -> _Costs:
-    list_cost = hourly.times(length)
+def _costs(hourly: Money, spec: MachineSpec, length: Decimal) -> _Costs:
+    list_cost, billing = hourly.times(length), spec.billing
     if billing is Billing.SPOT:
         spot = list_cost.times(SPOT_SHARE)
         return _Costs(length, spot, spot, PricingCategory.DYNAMIC)
     if billing in {Billing.PREPAID, Billing.RESERVED}:
         return _Costs(length, list_cost.times(0), list_cost.times(PREPAID_SHARE), PricingCategory.COMMITTED)
+    if spec.discount:
+        net = list_cost.times(1 - spec.discount)
+        return _Costs(length, net, net, listed=list_cost)
     return _Costs(length, list_cost, list_cost)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -60,6 +61,8 @@ class MachineSpec:
     `resource_group` is the id of its resource group, on Tencent the number of its project. `launched_by` is who
     launched it, by the audit trail (`user/vision`, `role/train/vision`, `service/autoscaling`); empty: no such event.
 
+    `discount` is the share, 0 to 1, that its owner's contract takes off the list price of its on-demand hours.
+
     Raises:
         ValueError: something this cloud does not have.
     """
@@ -93,6 +96,7 @@ class MachineSpec:
     prepaid_until: datetime | None = None
     resource_group: str = ""
     launched_by: str = ""
+    discount: Decimal = Decimal(0)
 
     def __post_init__(self) -> None:
         provider = provider_of(self.cloud)

@@ -132,6 +132,12 @@ class HourlyRate:
         """Whether `money` is a price of the cloud; else the policy gives it."""
         return self.source != POLICY_PRICE
 
+    def after_discounts(self, amount: Money) -> Money | None:
+        """What an amount by this price comes to after discounts; None where nobody knows that."""
+        if self.net is None:
+            return None
+        return amount if self.net.discount is None else amount.times(1 - self.net.discount)
+
 
 class ChargeCategory(str, Enum):
     """FOCUS `ChargeCategory`. Refunds and corrections are `ADJUSTMENT`, vouchers and promotions `CREDIT`.
@@ -164,7 +170,8 @@ class SpendLine:
     they pay for; both are negative for credits and refunds, in the same currency. `service_name` is the vendor's own
     word (`AmazonEC2`, `ecs`, `p_cvm`). What a vendor does not tell for a charge stays empty: such a charge matches no
     scope that asks for it. `accelerated`: the charge is for machines or platforms with accelerators (a GPU instance,
-    SageMaker, PAI, TI-ONE). `resource_id` is the vendor's native id.
+    SageMaker, PAI, TI-ONE). `resource_id` is the vendor's native id. `list_cost` is what a use outside commitments
+    would have cost at list price, in the same currency; None where the bill does not tell it.
     """
 
     cloud: str
@@ -183,6 +190,7 @@ class SpendLine:
     resource_name: str = ""
     accelerated: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
+    list_cost: Money | None = None
 
 
 @dataclass(frozen=True, order=True, slots=True)

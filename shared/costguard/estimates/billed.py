@@ -184,6 +184,7 @@ def condensed(lines: Iterable[SpendLine]) -> tuple[SpendLine, ...]:
             resource_id="",
             resource_name="",
             tags={},
+            list_cost=line.list_cost if line.accelerated else None,
         )
         key = (*_order(kind), line.cloud, line.billing_account_id)
         known = found.get(key)
@@ -192,8 +193,12 @@ def condensed(lines: Iterable[SpendLine]) -> tuple[SpendLine, ...]:
 
 
 def _together(one: SpendLine, other: SpendLine) -> SpendLine:
+    listed = None if one.list_cost is None or other.list_cost is None else one.list_cost + other.list_cost
     return replace(
-        one, billed_cost=one.billed_cost + other.billed_cost, effective_cost=one.effective_cost + other.effective_cost
+        one,
+        billed_cost=one.billed_cost + other.billed_cost,
+        effective_cost=one.effective_cost + other.effective_cost,
+        list_cost=listed,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, overload
 
-from costguard.domain.money import Money
+from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.resources import Gap
@@ -47,6 +47,25 @@ def money_json(money: Money | None) -> values.Money | None: ...
 def money_json(money: Money | None) -> values.Money | None:
     """An exact amount with its currency; None where unknown."""
     return None if money is None else {"amount": f"{money.amount:f}", "currency": money.currency}
+
+
+def effective_price_json(rate: HourlyRate | None) -> values.EffectivePrice | None:
+    """The price after discounts, and how it is known."""
+    net = None if rate is None else rate.net
+    if net is None:
+        return None
+    return {
+        "hourly_effective_cost": money_json(net.money),
+        "source": net.source.value,
+        "as_of": net.as_of,
+        "discount": None if net.discount is None else f"{net.discount:f}",
+        "declared_discount": None if net.declared is None else f"{net.declared:f}",
+    }
+
+
+def list_price_json(rate: HourlyRate | None) -> values.Money | None:
+    """The cloud's own price; None where it is unknown, or the policy gives a price in its place."""
+    return money_json(rate.money) if rate is not None and rate.is_list else None
 
 
 def resource_json(ref: ResourceRef) -> values.Resource:

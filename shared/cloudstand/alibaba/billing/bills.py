@@ -36,7 +36,10 @@ class BillDesk:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record. `details`: types, names and zones, which follow a day after the amounts, are there."""
+    """One record. `details`: types, names and zones, which follow a day after the amounts, are there.
+
+    `listed` is what was due at list price, before discounts.
+    """
 
     day: date
     owner: str
@@ -52,6 +55,7 @@ class Record:
     name: str
     tags: tuple[tuple[str, str], ...]
     details: bool
+    listed: Decimal = Decimal(0)
 
     @property
     def kind(self) -> tuple[str, ...]:
@@ -96,6 +100,7 @@ def together(one: Record, other: Record) -> Record:
     return replace(
         one,
         due=one.due + other.due,
+        listed=one.listed + other.listed,
         vouchers=one.vouchers + other.vouchers,
         seconds=one.seconds + other.seconds,
         details=one.details or other.details,
@@ -120,6 +125,7 @@ def _record(charge: Charge, now: datetime) -> Record:
         resource=charge.native_id,
         currency=charge.billed.currency,
         due=Decimal(0) if credit else amount,
+        listed=Decimal(0) if credit else charge.list_cost.amount.quantize(PLACES),
         vouchers=-amount if credit else Decimal(0),
         seconds=_seconds(charge),
         instance_type=charge.instance_type,

@@ -217,7 +217,8 @@ def _sum_of(
 
 
 def _add(sums: dict[str, Any], record: Record) -> None:
-    sums["PretaxGrossAmount"] += record.due
+    sums["PretaxGrossAmount"] += record.listed
+    sums["InvoiceDiscount"] += record.listed - record.due
     sums["PretaxAmount"] += record.due
     sums["DeductedByCashCoupons"] += record.vouchers
 
@@ -244,8 +245,8 @@ def _described(call: ApiCall, record: Record, day: date | None) -> Mapping[str, 
         "ServicePeriod": str(record.seconds),
         "ServicePeriodUnit": "秒" if names else "Second",
         "Currency": record.currency,
-        "PretaxGrossAmount": _number(record.due),
-        "InvoiceDiscount": 0,
+        "PretaxGrossAmount": _number(record.listed),
+        "InvoiceDiscount": _number(record.listed - record.due) if record.listed != record.due else 0,
         "DeductedByCoupons": 0,
         "PretaxAmount": _number(record.due),
         "DeductedByCashCoupons": _number(record.vouchers),

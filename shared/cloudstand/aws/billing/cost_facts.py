@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -41,22 +41,39 @@ class CostFact:
 def cost_facts(world: World, cloud: str, since: datetime, until: datetime) -> Iterator[CostFact]:
     """What the bill shows at this moment for the days from `since` to `until`."""
     for charge in bill(world, cloud, since, until):
-        yield CostFact(
-            day=charge.start.replace(hour=0, minute=0, second=0, microsecond=0),
-            account=charge.account,
-            dimensions=_dimensions(charge),
-            tags=charge.tags or {},
-            metrics={
-                "UnblendedCost": charge.billed.amount,
-                "NetUnblendedCost": charge.billed.amount,
-                "BlendedCost": charge.billed.amount,
-                "AmortizedCost": charge.effective.amount,
-                "NetAmortizedCost": charge.effective.amount,
-                "UsageQuantity": charge.hours,
-                "NormalizedUsageAmount": charge.hours,
-            },
-            currency=charge.billed.currency,
-        )
+        off = charge.list_cost.amount - charge.billed.amount
+        yield _fact(charge, _dimensions(charge), off)
+        if off:
+            yield _discount(charge, off)
+
+
+def _fact(charge: Charge, dimensions: Mapping[str, str], off: Decimal) -> CostFact:
+    return CostFact(
+        day=charge.start.replace(hour=0, minute=0, second=0, microsecond=0),
+        account=charge.account,
+        dimensions=dimensions,
+        tags=charge.tags or {},
+        metrics={
+            "UnblendedCost": charge.billed.amount + off,
+            "NetUnblendedCost": charge.billed.amount,
+            "BlendedCost": charge.billed.amount + off,
+            "AmortizedCost": charge.effective.amount + off,
+            "NetAmortizedCost": charge.effective.amount,
+            "UsageQuantity": charge.hours,
+            "NormalizedUsageAmount": charge.hours,
+        },
+        currency=charge.billed.currency,
+    )
+
+
+def _discount(charge: Charge, off: Decimal) -> CostFact:
+    """What a contract takes off: a line of its own in the costs before discounts, and nothing in the net ones.
+
+    https://docs.aws.amazon.com/cur/latest/userguide/discount-details.html, and `LineItemType` in "Line item details".
+    """
+    nothing = charge.billed.times(0)
+    line = replace(charge, billed=nothing, effective=nothing, hours=Decimal(0), listed=None)
+    return _fact(line, {**_dimensions(charge), "RECORD_TYPE": "EdpDiscount"}, -off)
 
 
 def _dimensions(charge: Charge) -> Mapping[str, str]:

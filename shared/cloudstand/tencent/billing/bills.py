@@ -64,7 +64,10 @@ REGION_NUMBERS: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """One record before it is written: what was charged, for which time, and how it is paid for."""
+    """One record before it is written: what was charged, for which time, and how it is paid for.
+
+    `listed` is what it would have cost without a contract.
+    """
 
     account: str
     region: str
@@ -79,6 +82,7 @@ class Charged:
     resource_id: str
     machine: Machine | None
     tags: Mapping[str, str]
+    listed: Decimal
 
     @property
     def prepaid(self) -> bool:
@@ -159,6 +163,7 @@ def _of_charge(charge: Charge, settled: timedelta) -> Charged:
         resource_id=charge.native_id,
         machine=charge.machine,
         tags=charge.tags or {},
+        listed=charge.list_cost.amount.quantize(_PLACES),
     )
 
 
@@ -200,6 +205,7 @@ def _of_other(other: OtherCharge, booked: datetime) -> Charged:
         resource_id=other.native_id,
         machine=None,
         tags=other.tags,
+        listed=amount.quantize(_PLACES) if paid else none,
     )
 
 
@@ -266,12 +272,13 @@ def written(asked: Asked, charged: Charged, payer: str) -> dict[str, Any]:
 
 def _component(charged: Charged, *, abroad: bool) -> dict[str, Any]:
     """What a record consists of (BillDetailComponent): a tax and the currency on the international site only."""
-    cost = money(charged.cost)
+    cost, listed = money(charged.cost), money(charged.listed)
+    share = charged.cost / charged.listed if charged.listed else Decimal(1)
     found: dict[str, Any] = {
         "ComponentCodeName": "运算组件" if charged.machine is not None else "组件",
         "ItemCodeName": "",
-        "SinglePrice": cost,
-        "SpecifiedPrice": cost,
+        "SinglePrice": listed,
+        "SpecifiedPrice": listed,
         "PriceUnit": "USD" if abroad else "元",
         "UsedAmount": "1",
         "UsedAmountUnit": "个",
@@ -279,9 +286,9 @@ def _component(charged: Charged, *, abroad: bool) -> dict[str, Any]:
         "DeductedMeasure": "0",
         "TimeSpan": "1",
         "TimeUnitName": "天",
-        "Cost": cost if charged.cost >= 0 else "-",
-        "Discount": "1",
-        "ReduceType": "",
+        "Cost": listed if charged.cost >= 0 else "-",
+        "Discount": f"{share:.4f}".rstrip("0").rstrip("."),
+        "ReduceType": "" if share == 1 else "折扣",
         "RealCost": cost,
         "VoucherPayAmount": money(charged.voucher),
         "CashPayAmount": money(charged.cost - charged.voucher),
@@ -296,7 +303,7 @@ def _component(charged: Charged, *, abroad: bool) -> dict[str, Any]:
         "SPDeductionRate": "0.00000000",
         "SPDeduction": "0.00000000",
         "OriginalCostWithSP": "0.00000000",
-        "BlendedDiscount": "1.00000000",
+        "BlendedDiscount": money(share),
         "ComponentConfig": [],
     }
     if charged.machine is not None:

@@ -240,7 +240,9 @@ def _costs(found: Sequence[Charged]) -> dict[str, str]:
     voucher = sum((each.voucher for each in found), Decimal(0))
     return {
         "RealTotalCost": money(cost),
-        "TotalCost": "-" if any(each.cost < 0 for each in found) else money(cost),
+        "TotalCost": "-"
+        if any(each.cost < 0 for each in found)
+        else money(sum((each.listed for each in found), Decimal(0))),
         "CashPayAmount": money(cost - voucher),
         "IncentivePayAmount": money(Decimal(0)),
         "VoucherPayAmount": money(voucher),

@@ -118,6 +118,7 @@ def _report(here: CliContext, where: _Where, back: timedelta, *, own_policy: boo
     from costguard.bootstrap import read_policy
     from costguard.connections import Connections
     from costguard.engine.run import scan as scanning
+    from costguard.estimates.net_rates import with_net_rates
     from costguard.guards.rules.idle import shipped_bounds
     from costguard.planning import judge_all
     from costguard.report.waste.day_one import waste_report
@@ -139,9 +140,10 @@ def _report(here: CliContext, where: _Where, back: timedelta, *, own_policy: boo
         calls = _added_up(call for ports in connections.clouds.values() for call in ports.calls.calls_made())
     if not seen.facts and seen.gaps:
         raise _no_answer(seen.gaps, here)
+    facts = with_net_rates(seen.facts, policy.discounts, {}, until)
     return waste_report(
-        seen.facts,
-        judge_all(policy, seen.facts, until),
+        facts,
+        judge_all(policy, facts, until),
         since=until - back,
         until=until,
         gaps=seen.gaps,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.actions import ActionResult, Verb
+from costguard.domain.findings import ShardFacts
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.engine.guards.registry import GUARDS, runner_of
@@ -32,6 +33,7 @@ from costguard.engine.run.scan import (
     no_progress,
 )
 from costguard.engine.run.snapshots import keep_look, keep_shadows, shadow_figures, with_shadows
+from costguard.estimates.net_rates import with_net_rates
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of, verdicts_on
 from costguard.planning.rails import account_key, observing
@@ -171,9 +173,17 @@ def plan_from(
     A run, which has to `remember` accounts and what audit trails said, waits for what is due within minutes
     (`planned_when_due`); whoever only looks does not.
     """
-    plan = partial(_plan_now, world, run_id, seen, deadline=deadline, remember=remember)
+    priced = replace(seen, facts=_priced(world, seen.facts))
+    plan = partial(_plan_now, world, run_id, priced, deadline=deadline, remember=remember)
     room = partial(world.memory.caps.room_again, world.guard)
     return planned_when_due(world.clock, plan, room, deadline) if remember else plan()
+
+
+def _priced(world: RunContext, facts: tuple[ShardFacts, ...]) -> tuple[ShardFacts, ...]:
+    """What machines cost after discounts, for people to read: limits count list prices."""
+    clouds = {shard.shard.cloud for shard in facts if any(fact.rate is not None for fact in shard.instances)}
+    bills = {cloud: world.memory.bills.of_cloud(cloud) for cloud in clouds}
+    return with_net_rates(facts, world.policy.discounts, bills, world.clock.now())
 
 
 def _plan_now(world: RunContext, run_id: str, seen: Scan, *, deadline: datetime | None, remember: bool) -> Plan:

@@ -28,7 +28,9 @@ from costguard.report.words.sentences import (
     label,
     listed,
     local_disk,
+    net_source,
     phrase,
+    price,
     risk,
     saving_lines,
     sentence,
@@ -167,7 +169,7 @@ def _title(facts: NoticeFacts, language: Language) -> str:
 def _warning_title(facts: NoticeFacts, what: str, language: Language) -> str:
     step = _announced(facts)
     if step is None:
-        cost = hourly(facts.rate.money) if facts.rate else ""
+        cost = price(facts.rate, language) if facts.rate else ""
         return phrase("will_warn", language, what=what, cost=cost)
     return phrase(_DESTROYING_PHRASES[step.verb], language, what=what, when=_when(step, facts, language))
 
@@ -227,8 +229,18 @@ def _grounds(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
     if rate is None:
         cost = phrase("cost_unknown", language) if facts.kind is NoticeKind.WARNED else ""
     else:
-        day = rate.money.times(_HOURS_A_DAY)
-        cost = phrase("cost", language, hour=hourly(rate.money), day=str(day), source=rate.source, as_of=rate.as_of)
+        day, net = rate.money.times(_HOURS_A_DAY), rate.net if rate.is_list else None
+        cost = phrase(
+            "cost" if rate.is_list else "cost_net",
+            language,
+            hour=hourly(rate.money),
+            day=str(day),
+            source=rate.source,
+            as_of=rate.as_of,
+            net="" if net is None else hourly(net.money),
+            net_day="" if net is None else str(net.money.times(_HOURS_A_DAY)),
+            net_source="" if net is None else net_source(net, language),
+        )
     return [
         (label("why", language), why),
         (label("evidence", language), evidence_words(facts.evidence, language)),

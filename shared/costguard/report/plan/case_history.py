@@ -21,9 +21,9 @@ from costguard.report.words.sentences import (
     clean,
     explain,
     gap,
-    hourly,
     label,
     phrase,
+    price,
     sentence,
     verb,
     verdict,
@@ -177,7 +177,7 @@ def _now(history: History, language: Language) -> list[str]:
     finding = history.finding
     if finding is None:
         return []
-    cost = hourly(finding.rate.money) if finding.rate is not None else phrase("price_unknown", language)
+    cost = price(finding.rate, language)
     said = phrase(
         "state_and_why", language, state=verdict(finding.verdict, language), why=explain(finding.reason, language)
     )

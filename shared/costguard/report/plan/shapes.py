@@ -83,6 +83,8 @@ class Saving(TypedDict):
     """What the step saves."""
 
     stops_billing: Money | None
+    stops_billing_effective: Money | None
+    """The same after discounts; null where nobody knows them."""
     kept: list[KeptCost]
     net: Money | None
     risks: Texts
@@ -107,6 +109,10 @@ class Finding(values.Subject, values.Reason):
     hourly_cost: Money | None
     price_source: str | None
     price_as_of: str | None
+    hourly_list_cost: Money | None
+    """Null where it is unknown, or the policy gives a price in its place."""
+    effective_price: values.EffectivePrice | None
+    """Null where nobody knows what it costs after discounts."""
     usage: Usage | None
 
 

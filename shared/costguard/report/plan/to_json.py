@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Any, Final
 from costguard.cases import Case
 from costguard.domain.actions import Action, ActionResult, Saving, Verb
 from costguard.domain.findings import Finding
+from costguard.domain.money import Money
 from costguard.domain.reasons import Reason
 from costguard.domain.remediations import Remediation
 from costguard.planning import Held, Plan, Rehearsed
-from costguard.report.json_values import gap_json, moment, money_json, reason_json, resource_json, subject_json
+from costguard.report.json_values import (
+    effective_price_json,
+    gap_json,
+    list_price_json,
+    moment,
+    money_json,
+    reason_json,
+    resource_json,
+    subject_json,
+)
 from costguard.report.notices.remediations import mend_words
 from costguard.report.plan.evidence import evidence_json
 from costguard.report.plan.shadows import shadow_json
@@ -81,6 +91,8 @@ def _finding_json(finding: Finding, language: Language) -> shapes.Finding:
         "hourly_cost": money_json(rate.money if rate else None),
         "price_source": rate.source if rate else None,
         "price_as_of": rate.as_of if rate else None,
+        "hourly_list_cost": list_price_json(rate),
+        "effective_price": effective_price_json(rate),
         "usage": None
         if usage is None
         else {
@@ -138,11 +150,17 @@ def _kept_json(kept: Held | Rehearsed, language: Language) -> shapes.Kept:
     }
 
 
+def _after_discounts(saving: Saving) -> Money | None:
+    rate, stops = saving.price, saving.stops_billing
+    return None if rate is None or stops is None else rate.after_discounts(stops)
+
+
 def _saving_json(saving: Saving | None) -> shapes.Saving | None:
     if saving is None:
         return None
     return {
         "stops_billing": money_json(saving.stops_billing),
+        "stops_billing_effective": money_json(_after_discounts(saving)),
         "kept": [{"what": what, "hourly_cost": money_json(cost)} for what, cost in saving.kept],
         "net": money_json(net_saving(saving)),
         "risks": list(saving.risks),

@@ -13,6 +13,7 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from costguard.domain.findings import Verdict as VerdictKind
+from costguard.domain.money import NetSource
 from costguard.domain.reasons import FactValue
 from costguard.domain.resources import GapKind
 
@@ -47,6 +48,20 @@ class Money(TypedDict):
 
     amount: Decimal
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")]
+
+
+class EffectivePrice(TypedDict):
+    """What an hour costs after discounts, and how that is known. Limits in money count list prices."""
+
+    hourly_effective_cost: Money
+    source: Annotated[str, one_of(NetSource)]
+    """`bill` is measured; `discount` and `price` are what the policy declares."""
+    as_of: str
+    """Up to when the bill was measured, or since when the policy says so; empty: always."""
+    discount: Decimal | None
+    """The share off the list price, 0 to 1; null where the policy gives a price in its place."""
+    declared_discount: Decimal | None
+    """What the policy declares, where the bill says otherwise."""
 
 
 class Rate(TypedDict):

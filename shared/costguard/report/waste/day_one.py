@@ -45,7 +45,7 @@ class CallRow(Protocol):
 class InstanceWaste:
     """One instance over the look-back. Costs are None where its price is unknown: unknown is not zero.
 
-    `untouchable` says why it is shown and never touched.
+    `untouchable` says why it is shown and never touched. `idle_cost_net` is after discounts, None where unknown.
     """
 
     fact: InstanceFact
@@ -56,6 +56,7 @@ class InstanceWaste:
     idle_hours: int
     idle_cost: Money | None
     partly_idle_cost: Money | None
+    idle_cost_net: Money | None = None
 
     @property
     def ref(self) -> ResourceRef:
@@ -65,7 +66,10 @@ class InstanceWaste:
 
 @dataclass(frozen=True, slots=True)
 class OwnerWaste:
-    """All instances of one owner. `unpriced` counts idle ones whose cost is in no total."""
+    """All instances of one owner. `unpriced` counts idle ones whose cost is in no total.
+
+    `idle_cost_net` is after discounts, of those idle ones whose discount is known: of `without_net` it is not.
+    """
 
     owner: str
     instances: int
@@ -75,6 +79,8 @@ class OwnerWaste:
     unpriced: int
     partly_idle_cost: tuple[Money, ...]
     untouchable: int
+    idle_cost_net: tuple[Money, ...] = ()
+    without_net: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +176,7 @@ def _waste(fact: InstanceFact, findings: Sequence[Finding]) -> InstanceWaste:
         idle_hours=idle_hours,
         idle_cost=rate.money.times(idle_hours) if rate else None,
         partly_idle_cost=rate.money.times(partly_hours) if rate else None,
+        idle_cost_net=rate.after_discounts(rate.money.times(idle_hours)) if rate else None,
     )
 
 
@@ -206,6 +213,8 @@ def _sum(owner: str, group: Sequence[InstanceWaste]) -> OwnerWaste:
             waste.partly_idle_cost for waste in group if waste.partly_idle_cost and waste.partly_idle_cost.amount
         ),
         untouchable=sum(waste.untouchable is not None for waste in group),
+        idle_cost_net=totals(waste.idle_cost_net for waste in group if waste.idle_cost_net and waste.idle_hours),
+        without_net=sum(waste.idle_cost_net is None and bool(waste.idle_hours) for waste in group),
     )
 
 

@@ -25,6 +25,10 @@ class OwnerWaste(TypedDict):
     """Machines whose price is unknown: their cost is not in `idle_cost`."""
     partly_idle_cost: list[Money]
     untouchable: Count
+    idle_cost_effective: list[Money]
+    """After discounts, of the idle machines whose discount is known."""
+    without_effective: Count
+    """Idle machines whose discount is not known: they are not in `idle_cost_effective`."""
 
 
 class InstanceWaste(TypedDict):
@@ -44,6 +48,11 @@ class InstanceWaste(TypedDict):
     hourly_cost: Money | None
     price_source: str | None
     price_as_of: str | None
+    hourly_list_cost: Money | None
+    """Null where it is unknown, or the policy gives a price in its place."""
+    effective_price: values.EffectivePrice | None
+    """Null where nobody knows what it costs after discounts."""
+    idle_cost_effective: Money | None
     verdict: values.Verdict | None
     """Null where no rule covers the machine."""
     reason: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from costguard.domain.money import Money
-from costguard.report.json_values import gap_json, moment, money_json
+from costguard.report.json_values import effective_price_json, gap_json, list_price_json, moment, money_json
 from costguard.report.plan.evidence import evidence_json
 from costguard.report.tables import Column, Table
 from costguard.report.waste.day_one import CallRow, InstanceWaste, OwnerWaste, WasteReport
@@ -60,6 +60,8 @@ def _owner_json(waste: OwnerWaste) -> shapes.OwnerWaste:
         "unpriced": waste.unpriced,
         "partly_idle_cost": [money_json(money) for money in waste.partly_idle_cost],
         "untouchable": waste.untouchable,
+        "idle_cost_effective": [money_json(money) for money in waste.idle_cost_net],
+        "without_effective": waste.without_net,
     }
 
 
@@ -80,6 +82,9 @@ def _instance_json(waste: InstanceWaste, language: Language) -> shapes.InstanceW
         "hourly_cost": money_json(rate.money if rate else None),
         "price_source": rate.source if rate else None,
         "price_as_of": rate.as_of if rate else None,
+        "hourly_list_cost": list_price_json(rate),
+        "effective_price": effective_price_json(rate),
+        "idle_cost_effective": money_json(waste.idle_cost_net),
         "verdict": finding.verdict.value if finding else None,
         "reason": finding.reason.code.value if finding else None,
         "never_touched": short(waste.untouchable.code, language) if waste.untouchable else None,
@@ -117,6 +122,7 @@ _CSV_COLUMNS = (
     "reason",
     "never_touched",
     "words",
+    "idle_cost_effective",
 )
 
 
@@ -149,6 +155,7 @@ def _csv_row(waste: InstanceWaste, language: Language) -> tuple[str, ...]:
         finding.reason.code.value if finding else "",
         short(waste.untouchable.code, language) if waste.untouchable else "",
         sentence(finding.reason, language) if finding else "",
+        _amount(waste.idle_cost_net),
     )
 
 

@@ -17,10 +17,10 @@ from costguard.report.words.sentences import (
     fix,
     gap_kind,
     gap_subject,
-    hourly,
     label,
     number,
     phrase,
+    price,
     sentence,
     verdict,
 )
@@ -43,7 +43,7 @@ def waste_summary(report: WasteReport, language: Language = Language.EN) -> tupl
                 unpriced=total.unpriced or "",
                 partly_cost=amounts(total.partly_idle_cost),
             ),
-            phrase("waste_list_price", language),
+            _which_prices(total, language),
         ]
     if report.gaps:
         lines.append(phrase("waste_unread", language))
@@ -51,6 +51,13 @@ def waste_summary(report: WasteReport, language: Language = Language.EN) -> tupl
         lines.append(phrase("measured_all", language))
     lines.append(calls_statement(report, language))
     return tuple(lines)
+
+
+def _which_prices(total: OwnerWaste, language: Language) -> str:
+    if not total.idle_cost_net:
+        return phrase("waste_list_price", language)
+    net = amounts(total.idle_cost_net)
+    return phrase("waste_net", language, net=net, without=total.without_net or "")
 
 
 def calls_statement(report: WasteReport, language: Language = Language.EN) -> str:
@@ -87,6 +94,7 @@ def owners_table(report: WasteReport, language: Language = Language.EN) -> Table
         Column("running_hours", label("running_hours", language), numeric=True),
         Column("idle_hours", label("idle_hours", language), numeric=True),
         Column("idle_cost", label("idle_cost", language), numeric=True),
+        Column("idle_cost_net", label("idle_cost_net", language), numeric=True),
         Column("unpriced", label("unpriced", language), numeric=True),
         Column("partly_idle_cost", label("partly_idle", language), numeric=True),
         Column("untouchable", label("untouchable", language), numeric=True),
@@ -101,6 +109,7 @@ def _owner_row(waste: OwnerWaste, language: Language) -> tuple[str, ...]:
         number(float(waste.running_hours.quantize(Decimal("0.1")))),
         f"{waste.idle_hours:,}",
         amounts(waste.idle_cost),
+        amounts(waste.idle_cost_net),
         str(waste.unpriced or ""),
         amounts(waste.partly_idle_cost),
         str(waste.untouchable or ""),
@@ -134,7 +143,7 @@ def _instance_row(waste: InstanceWaste, language: Language) -> tuple[str, ...]:
         clean(waste.owner) or phrase("no_owner", language),
         f"{waste.idle_hours:,}",
         unknown if waste.idle_cost is None else str(waste.idle_cost),
-        unknown if waste.fact.rate is None else hourly(waste.fact.rate.money),
+        price(waste.fact.rate, language),
         verdict(finding.verdict, language) if finding else choice(instance.state.value, language),
         sentence(finding.reason, language) if finding else "",
         evidence_words(finding.evidence, language) if finding else "",

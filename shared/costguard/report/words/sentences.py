@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.findings import Verdict
-from costguard.domain.money import Money, totals
+from costguard.domain.money import HourlyRate, Money, NetRate, totals
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Gap
 from costguard.domain.signals import SignalName
@@ -321,7 +321,7 @@ def saving_lines(saving: Saving, verb_: Verb, language: Language = Language.EN) 
     elif saving.stops_billing is None:
         lines = [phrase("saves_unknown", language)]
     else:
-        lines = [phrase("saves", language, amount=hourly(saving.stops_billing))]
+        lines = [_saves(saving, saving.stops_billing, language)]
     for word, cost in saving.kept:
         amount = phrase("price_unknown" if cost is None else "keeps_hourly", language, amount=_hourly_or_empty(cost))
         lines.append(phrase(keeps, language, what=stays_billed(word, language), amount=amount))
@@ -331,6 +331,41 @@ def saving_lines(saving: Saving, verb_: Verb, language: Language = Language.EN) 
     size = saving.local_disk_gib
     lines.extend(phrase("risk", language, risk=risk(word, language, size)) for word in saving.risks)
     return tuple(lines)
+
+
+def _saves(saving: Saving, stops: Money, language: Language) -> str:
+    rate = saving.price
+    if rate is None:
+        return phrase("saves", language, amount=hourly(stops))
+    if not rate.is_list:
+        return phrase("saves_net", language, amount=hourly(stops))
+    return phrase("saves_list", language, amount=hourly(stops), net=_hourly_or_empty(rate.after_discounts(stops)))
+
+
+def price(rate: HourlyRate | None, language: Language = Language.EN) -> str:
+    """An hourly price, and which it is: the cloud's list price, the one after discounts where it is known, or both."""
+    if rate is None:
+        return phrase("price_unknown", language)
+    if not rate.is_list:
+        return phrase("price_net", language, net=hourly(rate.money))
+    net = "" if rate.net is None else hourly(rate.net.money)
+    return phrase("price_list", language, amount=hourly(rate.money), net=net)
+
+
+def net_source(net: NetRate, language: Language = Language.EN) -> str:
+    """How a price after discounts is known."""
+    return phrase(
+        f"net_source_{net.source.value}",
+        language,
+        as_of=net.as_of,
+        off="" if net.discount is None else percent(net.discount),
+        declared="" if net.declared is None else percent(net.declared),
+    )
+
+
+def percent(share: Decimal) -> str:
+    """A share, 0 to 1, in percent."""
+    return f"{number(float(round(share * 100, 1)))} %"
 
 
 def net_saving(saving: Saving) -> Money | None:

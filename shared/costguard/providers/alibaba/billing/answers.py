@@ -77,7 +77,10 @@ CATEGORIES: Mapping[Item, ChargeCategory] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record. `day` None: of a whole cycle. `tags` None: they cannot be told apart. `term` None: not understood."""
+    """One record. `day` None: of a whole cycle. `tags` None: they cannot be told apart. `term` None: not understood.
+
+    `listed` is `PretaxGrossAmount`, what it comes to before discounts; None where it is not told.
+    """
 
     day: date | None
     item: Item
@@ -91,6 +94,7 @@ class Row:
     region: str
     tags: Mapping[str, str] | None
     term: Term | None
+    listed: Money | None = None
 
     @property
     def category(self) -> ChargeCategory:
@@ -150,6 +154,7 @@ def row_of(record: Fields, payer: str, day: date | None) -> Row:
         region=_told(record, "Region"),
         tags=tags_in(_told(record, "Tag")),
         term=_term(record),
+        listed=_listed(record, due.currency),
     )
 
 
@@ -221,6 +226,12 @@ def _due_and_vouchers(record: Fields) -> tuple[Money, Money]:
         raise ValueError(message)
     vouchers = amount_in(record, "DeductedByCashCoupons")
     return Money(amount_in(record, "PretaxAmount"), currency), Money(vouchers, currency)
+
+
+def _listed(record: Fields, currency: str) -> Money | None:
+    """The list price of what was used; a record without it says nothing of discounts."""
+    told = record.get("PretaxGrossAmount", "")
+    return None if told == "" else Money(amount_in(record, "PretaxGrossAmount"), currency)
 
 
 def _owner(record: Fields, payer: str) -> str:

@@ -172,6 +172,7 @@ def _line(payer: Payer, row: Row, category: ChargeCategory, billed: Money, effec
         resource_name=row.resource_name,
         accelerated=row.accelerated,
         tags=row.tags or {},
+        list_cost=row.listed if category is ChargeCategory.USAGE and row.category is category else None,
     )
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import reduce
 from operator import add
 
-from costguard.domain.money import ChargeCategory, PricingCategory, SpendLine
+from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendLine
 from costguard.providers.aws.billing.answers import DAY, Costs, Grouped
 from costguard.providers.aws.compute.instance_types import names_accelerator
 
@@ -21,13 +21,17 @@ _PRICES = (PricingCategory.STANDARD, PricingCategory.COMMITTED)
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What all charges of one question have in common. `accounts` None: of everybody; no region: of every one."""
+    """What all charges of one question have in common. `accounts` None: of everybody; no region: of every one.
+
+    `net`: effective costs are after discounts, which lines of their own take off the billed ones.
+    """
 
     cloud: str
     payer: str
     accounts: tuple[str, ...] | None
     region: str
     tags: tuple[tuple[str, str], ...]
+    net: bool = False
 
     @property
     def account(self) -> str:
@@ -189,7 +193,17 @@ def _line(part: _Part, of: Slice) -> SpendLine:
         instance_type=part.instance_type,
         accelerated=part.accelerated,
         tags=dict(of.tags),
+        list_cost=_list_cost(part) if of.net else None,
     )
+
+
+def _list_cost(part: _Part) -> Money | None:
+    """The unblended cost of use outside commitments: there a contract's discounts are lines of their own.
+
+    https://docs.aws.amazon.com/cur/latest/userguide/discount-details.html, and `LineItemType` in "Line item details".
+    """
+    outside = part.kind == (ChargeCategory.USAGE, PricingCategory.STANDARD)
+    return part.costs.billed if outside and part.accelerated and part.instance_type else None
 
 
 def _price_of_machines(service: str, record_type: str) -> PricingCategory | None:

@@ -55,10 +55,14 @@ class _Payer:
     payer: str
 
     @property
+    def net(self) -> bool:
+        """Whether net costs are read: only the payer is sure to see them."""
+        return self.payer == self.shard.account
+
+    @property
     def metrics(self) -> tuple[str, str]:
-        """Billed and effective cost; only the payer is sure to see net costs."""
-        net = self.payer == self.shard.account
-        return "UnblendedCost", "NetAmortizedCost" if net else "AmortizedCost"
+        """Billed and effective cost."""
+        return "UnblendedCost", "NetAmortizedCost" if self.net else "AmortizedCost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +282,7 @@ def _slices(target: Target, scope: SpendScope, who: _Payer) -> list[Slice]:
         return []
     regions: Sequence[str] = ("",) if scope.regions is None else tuple(sorted(set(scope.regions)))
     payer = who.payer or who.shard.account
-    return [Slice(who.shard.cloud, payer, accounts, region, scope.tags) for region in regions]
+    return [Slice(who.shard.cloud, payer, accounts, region, scope.tags, net=who.net) for region in regions]
 
 
 def _conditions(of: Slice) -> list[dict[str, Any]]:

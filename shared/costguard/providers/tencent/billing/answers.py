@@ -108,7 +108,7 @@ class Row:
     """One record. `cost` is after discounts and before vouchers; `given` is what vouchers and free credit paid of it.
 
     `booked` is the day it is counted to, `begins` and `ends` the time it is for (`ends` is outside). `returns`: it
-    gives back what is left of a term.
+    gives back what is left of a term. `listed` is the cost before discounts; None where the bill does not tell it.
     """
 
     row_id: str
@@ -131,6 +131,7 @@ class Row:
     spot: bool
     returns: bool
     tags: tuple[tuple[str, str], ...]
+    listed: Decimal | None = None
 
 
 def to_row(record: Fields, currency: str) -> Row:
@@ -169,6 +170,7 @@ def to_row(record: Fields, currency: str) -> Row:
         spot=code in _SPOT or action in _SPOT,
         returns=code in _RETURNS or action in _RETURNS,
         tags=tuple(sorted(tags_of(known, "Tags").items())) if "Tags" in known else (),
+        listed=_listed(components),
     )
 
 
@@ -190,6 +192,21 @@ def amount_in(fields: Fields, key: str) -> Decimal:
     except InvalidOperation as err:
         message = f"{key} is no amount"
         raise ValueError(message) from err
+
+
+def _listed(components: list[Fields]) -> Decimal | None:
+    """What all of it comes to at list price (`Cost`), where every component tells it and no commitment paid for any.
+
+    A customer with a price of its own has `-` there, as a reserved instance or a savings plan has an amount beside it.
+    https://www.tencentcloud.com/document/product/555/30757, BillDetailComponent and SummaryDetail.
+    """
+    found = Decimal(0)
+    for each in components:
+        covered = any(amount_in(each, key) for key in ("OriginalCostWithRI", "OriginalCostWithSP"))
+        if covered or text(each, "Cost") in {"", "-"}:
+            return None
+        found += amount_in(each, "Cost")
+    return found if components else None
 
 
 def _number(fields: Fields, key: str) -> str:
@@ -252,4 +269,5 @@ _NULLABLE = (
 )
 _NULLABLE_AMOUNTS = (
     *("RealCost", "VoucherPayAmount", "IncentivePayAmount", "TaxAmount", "Currency", "ComponentConfig"),
+    *("Cost", "OriginalCostWithRI", "OriginalCostWithSP"),
 )

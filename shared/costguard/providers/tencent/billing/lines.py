@@ -45,6 +45,7 @@ class Charges:
     _names: dict[str, str] = field(default_factory=dict)
     _terms: list[Row] = field(default_factory=list)
     _returned: dict[str, datetime] = field(default_factory=dict)
+    _listed: dict[tuple[datetime, _Key], Decimal | None] = field(default_factory=dict)
 
     def take(self, rows: Iterable[Row]) -> None:
         """Count these records in."""
@@ -60,6 +61,7 @@ class Charges:
             else:
                 for day, share in _by_day(row.begins, row.ends, row.cost, row.ends):
                     self._add(day, row, row.category, share, share)
+                    self._list(day, row, share)
             self._add(row.booked, row, ChargeCategory.CREDIT, -row.given, -row.given)
             self._add(row.booked, row, ChargeCategory.TAX, row.tax, row.tax)
 
@@ -85,6 +87,15 @@ class Charges:
         self._add(row.booked, row, row.category, row.cost, Decimal(0), PricingCategory.COMMITTED)
         self._terms.append(row)
 
+    def _list(self, moment: datetime, row: Row, share: Decimal) -> None:
+        """Beside each part of a charge the same part of its list price, unknown once one of a sum is."""
+        key = begin_of(moment), _key(self.payer, row, row.category, _pricing(row, PricingCategory.STANDARD))
+        if key not in self._sums:
+            return
+        before = self._listed.get(key, Decimal(0))
+        part = None if row.listed is None or not row.cost else row.listed * share / row.cost
+        self._listed[key] = None if before is None or part is None else before + part
+
     def _add(
         self,
         moment: datetime,
@@ -97,27 +108,14 @@ class Charges:
         day = begin_of(moment)
         if not (billed or effective) or day + DAY <= self.since or day >= self.until:
             return
-        if row.spot and pricing is PricingCategory.STANDARD:
-            pricing = PricingCategory.DYNAMIC
-        key = (
-            row.payer or self.payer,
-            row.owner,
-            row.region,
-            row.service,
-            category,
-            pricing,
-            row.instance_type,
-            row.resource_id,
-            row.accelerated,
-            row.tags,
-            row.currency,
-        )
+        key = _key(self.payer, row, category, _pricing(row, pricing))
         sums = self._sums.setdefault((day, key), [Decimal(0), Decimal(0)])
         sums[0] += billed
         sums[1] += effective
 
     def _line(self, day: datetime, key: _Key, billed: Decimal, effective: Decimal) -> SpendLine:
         payer, owner, region, service, category, pricing, kind, resource, accelerated, tags, currency = key
+        listed = self._listed.get((day, key)) if pricing is PricingCategory.STANDARD else None
         return SpendLine(
             cloud=self.cloud,
             billing_account_id=payer,
@@ -135,7 +133,28 @@ class Charges:
             resource_name=self._names.get(resource, ""),
             accelerated=accelerated,
             tags=dict(tags),
+            list_cost=None if listed is None else Money(listed, currency),
         )
+
+
+def _pricing(row: Row, pricing: PricingCategory) -> PricingCategory:
+    return PricingCategory.DYNAMIC if row.spot and pricing is PricingCategory.STANDARD else pricing
+
+
+def _key(payer: str, row: Row, category: ChargeCategory, pricing: PricingCategory) -> _Key:
+    return (
+        row.payer or payer,
+        row.owner,
+        row.region,
+        row.service,
+        category,
+        pricing,
+        row.instance_type,
+        row.resource_id,
+        row.accelerated,
+        row.tags,
+        row.currency,
+    )
 
 
 def _order(entry: tuple[datetime, _Key]) -> tuple[datetime, str, str, str, str]:
