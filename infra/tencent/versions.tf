@@ -8,8 +8,8 @@ terraform {
     }
   }
 
-  # State holds no secret, but it names everything: keep it in a private, versioned bucket of your own.
-  # backend "cos" {}
+  # State holds no secret, but it names everything: `costguard deploy --backend` keeps it in a bucket (state/main.tf), and
+  # writes backend.tf, which says so. A backend of your own may stand here instead.
 }
 
 provider "tencentcloud" {

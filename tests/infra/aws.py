@@ -15,7 +15,7 @@ from costguard.settings import VARIABLES
 from costguard.settings.variables import DEFAULT_NAME
 
 AWS = "infra/aws"
-_MODULES = (AWS, f"{AWS}/member")
+_MODULES = (AWS, f"{AWS}/member", f"{AWS}/state")
 
 
 def check(*, apply: bool) -> list[str]:

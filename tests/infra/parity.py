@@ -32,7 +32,7 @@ _OWN = {
 }
 """Variables that one cloud alone has, and why; those of members after a slash."""
 
-_MODULES = {".": "", "member": "member/"}
+_MODULES = {".": "", "member": "member/", "state": "state/"}
 _OUTPUTS = frozenset({"functions", "answer_url", "policy_source", "ledger", "roles", "logs", "alarms"})
 
 

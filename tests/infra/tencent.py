@@ -63,7 +63,7 @@ resource "tencentcloud_subnet" "type" {
 """
 
 _HERE = Deployment(
-    Cloud("tencent", "tencentcloud"),
+    Cloud("tencent", "tencentcloud", (".", "member", "state")),
     variables={
         "region": "ap-guangzhou",
         "alarm_mail": "cost@example.com",

@@ -19,7 +19,7 @@ from tests.infra.parity_hcl import read_folder
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.operate.deploying.upkeep import ALARMS_OF_A_DAILY, ALARMS_OF_A_FUNCTION, FIGURES, upkeep
-from costguard.cli.operate.deploying.variables import _OF_COST, variables_of
+from costguard.cli.operate.deploying.variables import READ, variables_of
 from costguard.domain.errors import InvalidInputError
 from costguard.estimates.upkeep import Assumed, CostLine, Item, Upkeep, starts_a_month
 from costguard.faas.handler import _figures
@@ -207,13 +207,13 @@ def test_variables_are_those_of_the_modules(cloud: str) -> None:
         for file in read_folder(ROOT / "infra" / cloud).values()
         for block in file.inner("variable")
     }
-    ours = {name: kind for name, kind in _OF_COST.items() if name in declared}
+    ours = {name: kind for name, kind in READ.items() if name in declared}
     assert {name: declared[name] for name in ours} == ours
-    assert cloud != "aws" or set(ours) == set(_OF_COST)
+    assert cloud != "aws" or set(ours) == set(READ)
 
 
 def test_variables_of_a_plan_are_those_that_it_tells() -> None:
-    plan: Mapping[str, Any] = {"variables": {"functions": {"value": ["idle_gpu"]}, "name": {"value": "costguard"}}}
+    plan: Mapping[str, Any] = {"variables": {"functions": {"value": ["idle_gpu"]}, "tags": {"value": {}}}}
     assert variables_of(plan) == {"functions": ["idle_gpu"]}
     assert variables_of({}) == {}
 

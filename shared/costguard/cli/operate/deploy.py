@@ -76,6 +76,14 @@ def deploy(
     run_seconds: Annotated[
         int, typer.Option("--run-seconds", metavar="N", help="For the cost: how long a run takes, up to 900.")
     ] = 60,
+    backend: Annotated[
+        bool | None,
+        typer.Option(
+            "--backend/--no-backend",
+            help="Keep Terraform's state in an encrypted, locked bucket of the account, made where it is missing.",
+            show_default="asks",
+        ),
+    ] = None,
     lang: Lang = None,
     as_json: Json = False,
 ) -> None:
@@ -83,7 +91,8 @@ def deploy(
 
     Terraform's own words go to standard error. A plan that would destroy the ledger or the bucket of published
     policies is refused, since every wait would begin anew. Nothing enforces before the policy says so. What it costs
-    a month, at list price, is said before you agree; with --cost that is all.
+    a month, at list price, is said before you agree; with --cost that is all. Before the first deployment it offers to
+    keep Terraform's state in a bucket of the account; a state that is there already is moved.
 
     Exit status: 0 done or nothing to change, 2 an option is wrong or nobody was there to agree, 3 Terraform failed,
     10 with --plan-only: something would change, 12 refused or not agreed to, and nothing was changed.
@@ -110,6 +119,12 @@ def deploy(
         message = "nobody is at the keyboard to agree: add --yes, or --plan-only to change nothing"
         raise InvalidInputError(message)
     program = Terraform.found(terraform, _module(infra, cloud))
+    if backend and plan_only:
+        message = "--backend makes a bucket, and --plan-only changes nothing: give one of them"
+        raise InvalidInputError(message)
+    if not plan_only and _wanted(program.module, backend=backend, yes=yes):
+        with _failing_as_terraform():
+            _keep_state(program, cloud, files, given)
     zips = _existing(bundles) if bundles else _built(_HOSTS[cloud], Path(build), arch)
     variables = [f"-var=bundles={zips}"]
     if cloud == "aws":
@@ -176,6 +191,37 @@ def _carry_out(program: Terraform, variables: Sequence[str], chosen: _Chosen) ->
                 emit(_refused(told, None, "Not agreed to; nothing was changed."), as_json=as_json)
         program.apply(plan)
         emit(_done(told, changed, program.outputs()), as_json=as_json)
+
+
+def _wanted(module: Path, *, backend: bool | None, yes: bool) -> bool:
+    """Whether its state is to be moved into a bucket: as the option says, else as somebody answers.
+
+    Raises:
+        InvalidInputError: the option says so, and the module has a place of its own.
+    """
+    from costguard.cli.operate.deploying.backend import FILE, declared_in
+
+    where = declared_in(module)
+    if where and backend and where != FILE:
+        message = f"{module / where} says already where its state is kept: that stays; leave --backend out"
+        raise InvalidInputError(message)
+    if where or backend is not None:
+        return bool(backend)
+    if yes:
+        told = "The state of this deployment is kept in a file beside its module; --backend keeps it in a bucket."
+        typer.echo(told, err=True)
+        return False
+    return typer.confirm(
+        "Keep Terraform's state in an encrypted, locked bucket of this account?", default=True, err=True
+    )
+
+
+def _keep_state(program: Terraform, cloud: str, files: Sequence[Path], given: Sequence[str]) -> None:
+    from costguard.cli.operate.deploying.backend import keep_in_bucket
+    from costguard.cli.operate.deploying.variables import variables_given
+
+    backend = keep_in_bucket(program, cloud, variables_given(program.program, program.module, files, given))
+    typer.echo(f"Terraform's state is kept in {backend.kind}://{backend.bucket}/{backend.arguments['key']}", err=True)
 
 
 def _assumed(machines: int, cards: int, budgets: int, run_seconds: int) -> Assumed:

@@ -43,13 +43,19 @@ class Terraform:
         check_module(module)
         return cls(path, module)
 
-    def make_ready(self) -> None:
-        """Fetch its providers and open its state.
+    def make_ready(self, *more: str) -> None:
+        """Fetch its providers and open its state; `more` says what becomes of a state that was kept elsewhere.
 
         Raises:
             TerraformError: it could not.
         """
-        self._shown("init", "-input=false")
+        self._shown("init", "-input=false", *more)
+
+    def tries(self, *asked: str) -> bool:
+        """Whether it can do this; why not is told to nobody."""
+        command = (self.program, f"-chdir={self.module}", *asked)
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)  # noqa: S603 - as below
+        return done.returncode == _NOTHING
 
     def plan(self, into: Path, variables: Sequence[str]) -> bool:
         """Write a plan; whether anything would change.
@@ -96,13 +102,22 @@ class Terraform:
             raise TerraformError(_ended(asked[0], done.returncode))
         return done.returncode
 
-    def _told(self, *asked: str) -> Mapping[str, Any]:
+    def text_of(self, *asked: str) -> str:
+        """What it answers on standard output.
+
+        Raises:
+            TerraformError: it could not.
+        """
         command = (self.program, f"-chdir={self.module}", *asked)
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - as above
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)  # noqa: S603 - as above
         if done.returncode != _NOTHING:
             raise TerraformError(_ended(asked[0], done.returncode))
+        return done.stdout
+
+    def _told(self, *asked: str) -> Mapping[str, Any]:
+        answer = self.text_of(*asked)
         try:
-            told = json.loads(done.stdout)
+            told = json.loads(answer)
         except ValueError as err:
             message = f"terraform {asked[0]} answered what is no JSON"
             raise TerraformError(message) from err

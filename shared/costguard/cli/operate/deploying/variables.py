@@ -9,7 +9,8 @@ from typing import Any
 
 from costguard.cli.operate.deploying.terraform import Terraform
 
-_OF_COST: Mapping[str, str] = {
+READ: Mapping[str, str] = {
+    "name": "string",
     "region": "string",
     "functions": "set(string)",
     "schedules": "map(string)",
@@ -20,11 +21,11 @@ _OF_COST: Mapping[str, str] = {
     "distributed": "bool",
     "log_key_arn": "string",
 }
-"""Those that decide what Costguard costs, with the types that the modules give them; a test compares."""
+"""What decides the cost, and where the state is kept; with the types that the modules give. A test compares."""
 
 
 def variables_given(terraform: str, module: Path, files: Sequence[Path], assignments: Sequence[str]) -> dict[str, Any]:
-    """The variables that decide what a deployment costs; one that nobody set is left out or None.
+    """The variables in `READ`; one that nobody set is left out or None.
 
     Terraform reads them as it would for the module: `terraform.tfvars`, `*.auto.tfvars` and `TF_VAR_…` first, then
     `files`, then `assignments`. It is not needed where nothing is set.
@@ -35,11 +36,11 @@ def variables_given(terraform: str, module: Path, files: Sequence[Path], assignm
     """
     own = [module / name for name in ("terraform.tfvars", "terraform.tfvars.json") if (module / name).is_file()]
     own += sorted(path for pattern in ("*.auto.tfvars", "*.auto.tfvars.json") for path in module.glob(pattern))
-    known = [each for each in assignments if each.partition("=")[0] in _OF_COST]
+    known = [each for each in assignments if each.partition("=")[0] in READ]
     if not (own or files or known):
         return {}
     declared = "\n".join(
-        f'variable "{name}" {{\n  type    = {kind}\n  default = null\n}}' for name, kind in _OF_COST.items()
+        f'variable "{name}" {{\n  type    = {kind}\n  default = null\n}}' for name, kind in READ.items()
     )
     with TemporaryDirectory(prefix="costguard-variables-") as folder:
         (Path(folder) / "variables.tf").write_text(declared + "\n", encoding="utf-8")
@@ -50,7 +51,7 @@ def variables_given(terraform: str, module: Path, files: Sequence[Path], assignm
 
 
 def variables_of(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables of a plan as `terraform show -json` tells it, those that decide what it costs."""
+    """The variables of a plan as `terraform show -json` tells it, those in `READ`."""
     told = plan.get("variables")
     found = told if isinstance(told, dict) else {}
-    return {name: found[name].get("value") for name in _OF_COST if isinstance(found.get(name), dict)}
+    return {name: found[name].get("value") for name in READ if isinstance(found.get(name), dict)}
