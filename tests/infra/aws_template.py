@@ -66,18 +66,20 @@ _ASKED = """\
 
 def template() -> str:
     """The whole text."""
-    entered = {name: policies for name, policies in sorted(_policies().items()) if "members" in policies}
-    reading = {name: [one for one in each["always"] if _is_about_the_account(one)] for name, each in entered.items()}
+    entered = {name: policies for name, policies in sorted(needed().items()) if "members" in policies}
+    reading = {name: [one for one in each["always"] if is_about_the_account(one)] for name, each in entered.items()}
     acting = {name: list(each.get("enforcing", [])) for name, each in entered.items()}
-    asked = {name: [one for one in _grants() if one in each.get("asked", [])] for name, each in entered.items()}
+    asked = {name: [one for one in grants() if one in each.get("asked", [])] for name, each in entered.items()}
     parts = [
-        *(_policy(purpose) for purpose in _each(reading)),
-        *(_policy(purpose, "Acts") for purpose in _each(acting)),
-        *(_policy(purpose, _asking(purpose)) for purpose in _each(asked)),
+        *(_policy(purpose) for purpose in each_of(reading)),
+        *(_policy(purpose, "Acts") for purpose in each_of(acting)),
+        *(_policy(purpose, _asking(purpose)) for purpose in each_of(asked)),
         *(_role(name, reading[name], acting[name], asked[name]) for name in entered),
     ]
-    head = _HEAD.replace("{asked}", "".join(_ASKED.format(id=_id("", one), purpose=one) for one in _each(asked)))
-    return head.replace("{conditions}", "".join(_condition(one) for one in _each(asked))) + "\n".join(parts)
+    head = _HEAD.replace(
+        "{asked}", "".join(_ASKED.format(id=identifier("", one), purpose=one) for one in each_of(asked))
+    )
+    return head.replace("{conditions}", "".join(_condition(one) for one in each_of(asked))) + "\n".join(parts)
 
 
 def wrong_template() -> Iterator[str]:
@@ -98,36 +100,38 @@ def wrong_template() -> Iterator[str]:
         yield f"infra/aws/member/template.yaml has {len(wanted.encode()):,} bytes; CloudFormation takes {_LONGEST:,}"
 
 
-def _policies() -> Mapping[str, Any]:
+def needed() -> Mapping[str, Any]:
+    """Function → the purposes of its roles, as its function.yaml says."""
     found = sorted((_ROOT / "functions").glob("*/function.yaml"))
     return {path.parent.name: YAML(typ="safe").load(path.read_text("utf-8"))["needs"]["policies"] for path in found}
 
 
-def _grants() -> list[str]:
+def grants(folder: Path = _FOLDER) -> list[str]:
     """What the module's variable `grants` takes, but for freezes of the organisation.
 
     One account attaches those, by the id of a policy, and the management account takes no stack of a set.
     """
-    said = re.search(r"setsubtract\(var\.grants, \[([^\]]+)\]\)", (_FOLDER / "member/variables.tf").read_text("utf-8"))
+    said = re.search(r"setsubtract\(var\.grants, \[([^\]]+)\]\)", (folder / "member/variables.tf").read_text("utf-8"))
     if said is None:
-        message = "infra/aws/member/variables.tf does not say what grants takes"
+        message = f"{folder}/member/variables.tf does not say what grants takes"
         raise LookupError(message)
     return [purpose for purpose in re.findall(r'"([^"]+)"', said[1]) if purpose != "freeze-organisation"]
 
 
-def _each(purposes: Mapping[str, list[str]]) -> list[str]:
+def each_of(purposes: Mapping[str, list[str]]) -> list[str]:
+    """Every purpose once."""
     return sorted({purpose for listed in purposes.values() for purpose in listed})
 
 
 def _asking(purpose: str) -> str:
-    return f"Acts{_id('', purpose)}"
+    return f"Acts{identifier('', purpose)}"
 
 
 def _condition(purpose: str) -> str:
-    return f'  {_asking(purpose)}: !And [!Condition Acts, !Equals [!Ref {_id("", purpose)}, "true"]]\n'
+    return f'  {_asking(purpose)}: !And [!Condition Acts, !Equals [!Ref {identifier("", purpose)}, "true"]]\n'
 
 
-def _is_about_the_account(purpose: str) -> bool:
+def is_about_the_account(purpose: str) -> bool:
     """Ledger, secrets and files are the deployment's own."""
     return purpose.startswith("scan-") or purpose == "deny"
 
@@ -138,21 +142,22 @@ def _policy(purpose: str, condition: str = "") -> str:
     text = re.sub(r'"arn:aws:([^"]*)"', r'!Sub "arn:${AWS::Partition}:\1"', text)
     condition = f"    Condition: {condition}\n" if condition else ""
     return (
-        f"  {_id('Policy', purpose)}:\n    Type: AWS::IAM::ManagedPolicy\n{condition}    Properties:\n"
+        f"  {identifier('Policy', purpose)}:\n    Type: AWS::IAM::ManagedPolicy\n{condition}    Properties:\n"
         f'      ManagedPolicyName: !Sub "${{MemberRole}}-{purpose}"\n      Description: "Costguard: {purpose}"\n'
         f"      PolicyDocument:\n        {text}\n"
     )
 
 
 def _role(function: str, reading: list[str], acting: list[str], asked: list[str]) -> str:
-    lines = [f"        - !Ref {_id('Policy', purpose)}" for purpose in reading]
-    lines += [f"        - !If [Acts, !Ref {_id('Policy', purpose)}, !Ref AWS::NoValue]" for purpose in acting]
+    lines = [f"        - !Ref {identifier('Policy', purpose)}" for purpose in reading]
+    lines += [f"        - !If [Acts, !Ref {identifier('Policy', purpose)}, !Ref AWS::NoValue]" for purpose in acting]
     lines += [
-        f"        - !If [{_asking(purpose)}, !Ref {_id('Policy', purpose)}, !Ref AWS::NoValue]" for purpose in asked
+        f"        - !If [{_asking(purpose)}, !Ref {identifier('Policy', purpose)}, !Ref AWS::NoValue]"
+        for purpose in asked
     ]
     attached = "\n".join(lines)
     return f"""\
-  {_id("Role", function)}:
+  {identifier("Role", function)}:
     Type: AWS::IAM::Role
     Properties:
       RoleName: !Sub "${{MemberRole}}-{function}"
@@ -178,7 +183,8 @@ def _role(function: str, reading: list[str], acting: list[str], asked: list[str]
 """
 
 
-def _id(kind: str, name: str) -> str:
+def identifier(kind: str, name: str) -> str:
+    """What a template calls it: letters and digits."""
     return kind + "".join(part.capitalize() for part in re.split("[-_]", name))
 
 
