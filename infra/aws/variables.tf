@@ -188,13 +188,13 @@ variable "deletion_protection" {
 }
 
 variable "grants" {
-  description = "Purposes that only some policies ask for, where `enforce`: succeed, keep_tag, freeze, freeze-organisation."
+  description = "Purposes that only some policies ask for, where `enforce`: succeed, keep_tag, start, freeze, freeze-organisation."
   type        = set(string)
   default     = []
 
   validation {
-    condition     = length(setsubtract(var.grants, ["succeed", "keep_tag", "freeze", "freeze-organisation"])) == 0
-    error_message = "succeed, keep_tag, freeze or freeze-organisation."
+    condition     = length(setsubtract(var.grants, ["succeed", "keep_tag", "start", "freeze", "freeze-organisation"])) == 0
+    error_message = "succeed, keep_tag, start, freeze or freeze-organisation."
   }
 
   validation {

@@ -11,7 +11,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.contract.cloud_worlds import DENIED, LEFT_OUT, LOST, REPEATED, THROTTLED, World
+from tests.contract.cloud_worlds import DENIED, LEFT_OUT, LOST, REPEATED, SOLD_OUT, THROTTLED, World
 from tests.contract.preflight_worlds import Asked, guarding
 from tests.world_ports.translate import to_product, to_world
 
@@ -244,6 +244,8 @@ class AlibabaWorld:
             self.world.deny(self.shard.cloud, self.shard.account, action)
         elif how == THROTTLED:
             self.fault(FaultKind.REFUSED, action, code="Throttling.User", status=400)
+        elif how == SOLD_OUT:
+            self.fault(FaultKind.REFUSED, action, code="OperationDenied.NoStock", status=403)
         elif how == LOST:
             self.fault(FaultKind.LOST_ANSWER, action)
         elif how == REPEATED:

@@ -28,6 +28,7 @@ from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import AwsSession
 
 DENIED, THROTTLED, LOST, REPEATED, LEFT_OUT = "denied", "throttled", "lost", "repeated page", "left out"
+SOLD_OUT = "sold out"
 
 
 class World(Protocol):
@@ -148,6 +149,8 @@ class AwsWorld:
             self.stand_in.fail(action, 403, "UnauthorizedOperation")
         elif how == THROTTLED:
             self.stand_in.fail(action, 503, "RequestLimitExceeded")
+        elif how == SOLD_OUT:
+            self.stand_in.fail(action, 500, "InsufficientInstanceCapacity")
         elif how == LOST:
             self.stand_in.lose_answers(action)
         elif how == REPEATED:

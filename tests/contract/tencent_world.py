@@ -213,6 +213,7 @@ class TencentWorld:
         faults = {
             "denied": Fault(FaultKind.REFUSED, action, _ALWAYS, code="UnauthorizedOperation"),
             "throttled": Fault(FaultKind.REFUSED, action, _ALWAYS, code="RequestLimitExceeded"),
+            "sold out": Fault(FaultKind.REFUSED, action, _ALWAYS, code="ResourcesSoldOut.SpecifiedInstanceType"),
             "lost": Fault(FaultKind.LOST_ANSWER, action, _ALWAYS),
         }
         if how in faults:

@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
-from tests.contract.cloud_worlds import DENIED, LOST, THROTTLED, World
+from tests.contract.cloud_worlds import DENIED, LOST, SOLD_OUT, THROTTLED, World
 from tests.contract.provider_worlds import WORLDS
 
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
+    NoCapacityError,
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
@@ -82,6 +83,28 @@ def test_start_undoes_a_stop(world: World) -> None:
     world.executor.execute(action(world, Verb.START, native_id))
 
     assert world.state(native_id) == "running"
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        (SOLD_OUT, NoCapacityError),
+        (DENIED, AccessDeniedError),
+        (THROTTLED, ThrottledError),
+        (LOST, OutcomeUnknownError),
+    ],
+)
+def test_a_start_that_fails_is_one_request_and_says_how(world: World, how: str, error: type[ProviderError]) -> None:
+    """Whether it may be tried again is the engine's to decide: no capacity yes, an unknown outcome never."""
+    native_id = world.launch()
+    world.stop(native_id)
+    world.go_wrong("start", how)
+
+    with pytest.raises(error):
+        world.executor.execute(action(world, Verb.START, native_id))
+
+    assert world.changes_sent().count("start") == 1
+    assert how == LOST or world.state(native_id) == "stopped"
 
 
 def test_a_snapshot_is_of_the_one_volume_named_and_carries_its_decision(world: World) -> None:

@@ -27,6 +27,9 @@ ROWS: Rows = {
     " which is read back, told to people, and counted as no saving",
     Row.ADDRESS: "released by an economical stop; an EIP stays, and is billed",
     Row.LOCAL_DISK: "lost by an economical stop: held unless policy says `lose`, or `ask` and the owner agreed",
+    # ECS user guide "Economical mode"; ECS API StartInstance, "Precautions"
+    Row.PLACE: "**none is kept**: economical mode (StopCharging) gives vCPUs, memory and GPUs back, and a start asks"
+    " for new ones in its zone, which may be sold out (`OperationDenied.NoStock`); another zone is not possible",
     Row.COPIES: "one copy of a disk at a time; a client token makes a repeated request the same copy",
     # ECS CreateSnapshotGroup, and user guide "Create a snapshot-consistent group"
     Row.COPIED_RUNNING: "**one by one**: what spans them is not consistent, and the notice says so."

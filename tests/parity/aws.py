@@ -26,6 +26,10 @@ ROWS: Rows = {
     Row.STOP: "the instance; disks and kept addresses stay billed",
     Row.ADDRESS: "released by a stop; an Elastic IP stays, and is billed",
     Row.LOCAL_DISK: "lost by a stop: held unless policy says `lose`, or `ask` and the owner agreed",
+    # EC2 API StartInstances; user guide "Modify the Capacity Reservation settings of your instance"
+    Row.PLACE: "**none is kept**: the hardware is given back, and a start needs room for the type in the zone of its"
+    " volumes (`InsufficientInstanceCapacity`), unless a capacity reservation of the customer's has some; another zone"
+    " is not possible",
     Row.COPIES: "several copies of a disk at once; tagged in the same call",
     Row.COPIED_RUNNING: f"one call copies them all as of one moment (`CreateSnapshots`, up to {COPIED_AT_ONCE} disks);"
     " more are copied one by one, and the notice says so",

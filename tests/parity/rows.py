@@ -22,6 +22,7 @@ class Row(str, Enum):
     STOP = "what a stop ends on the bill"
     ADDRESS = "a plain public address"
     LOCAL_DISK = "local disks"
+    PLACE = "the place of a stopped machine"
     COPIES = "copies of disks"
     COPIED_RUNNING = "several disks of a running machine"
     TERMINATE = "terminate"

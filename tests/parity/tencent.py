@@ -32,6 +32,9 @@ ROWS: Rows = {
     " counted as no saving",
     Row.ADDRESS: "released by a stop without charges, and null at once; an EIP stays, and is billed",
     Row.LOCAL_DISK: "lost by a stop without charges: held unless policy says `lose`, or `ask` and the owner agreed",
+    # CVM user guide "Shutting Down Pay-as-You-Go Instances to Avoid Charges"; CVM API StartInstances
+    Row.PLACE: "**none is kept**: with `STOP_CHARGING` CPU and memory are not retained, and a start needs room in its"
+    " zone (`ResourcesSoldOut`, `ResourceInsufficient`); another zone is not possible",
     Row.COPIES: "one copy of a disk at a time; a failed one never says so and stays pending",
     # CBS user guide, "Creating Snapshot Group"; CreateSnapshotGroup has no client token
     Row.COPIED_RUNNING: "**one by one**: what spans them is not consistent, and the notice says so."

@@ -46,6 +46,7 @@ FACTS: Mapping[AuditWhat, Mapping[str, Any]] = {
     AuditWhat.APPROVAL: {"did": "used", "decision_id": "1"},
     AuditWhat.SNOOZE: {"until": "2026-03-02T00:00:00+00:00", "by": "nlp"},
     AuditWhat.KEEP_TAG: {"resource": "aws:1:r:instance:i-1", "until": "2026-03-02T00:00:00+00:00", "problem": ""},
+    AuditWhat.START: {"resource": "aws:1:r:instance:i-1", "by": "nlp", "phase": "waiting", "tries": 0},
     AuditWhat.POLICY: {"did": "published", "from": "", "to": "0" * 64, "loosens": 0},
     AuditWhat.RETENTION: {"did": "pruned", "chain": "run-0/x", "entries": 3},
 }

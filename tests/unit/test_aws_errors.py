@@ -10,6 +10,7 @@ from botocore.parsers import ResponseParserError
 
 from costguard.domain.errors import (
     AccessDeniedError,
+    NoCapacityError,
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
@@ -53,7 +54,7 @@ def answered(code: str, status: int, message: str = "no") -> sdk.ClientError:
         ("InvalidVolume.NotFound", 400, NotFoundError, NotFoundError),
         ("IncorrectInstanceState", 400, RefusedError, RefusedError),
         ("OperationNotPermitted", 400, RefusedError, RefusedError),
-        ("InsufficientInstanceCapacity", 500, RefusedError, RefusedError),
+        ("InsufficientInstanceCapacity", 500, NoCapacityError, NoCapacityError),
         ("InternalError", 500, UnavailableError, OutcomeUnknownError),
         ("Unavailable", 503, UnavailableError, OutcomeUnknownError),
         ("503", 503, UnavailableError, OutcomeUnknownError),

@@ -9,18 +9,9 @@ import pytest
 from tests.builders import DAY, NOW, STOP_THEN_TERMINATE, case, ref, rule, usd
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, decision_id
-from costguard.cases.answering import (
-    Accepted,
-    AnswerCode,
-    AnswerContext,
-    AnsweredNotice,
-    Refused,
-    Weighed,
-    takes_two,
-    weigh,
-)
+from costguard.cases.answering import Accepted, AnswerContext, AnsweredNotice, Refused, Weighed, takes_two, weigh
 from costguard.domain.actions import Verb
-from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
+from costguard.domain.answers import Answer, AnswerCode, AnswerKind, AnswerRef, Person
 from costguard.domain.money import Money
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.policy import AnswerTerms

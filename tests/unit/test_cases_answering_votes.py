@@ -12,7 +12,6 @@ from tests.builders import DAY, NOW, STOP_THEN_TERMINATE, case, ref, rule, usd
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, decision_id
 from costguard.cases.answering import (
     Accepted,
-    AnswerCode,
     AnswerContext,
     AnsweredNotice,
     Refused,
@@ -25,7 +24,7 @@ from costguard.cases.answering import (
     with_vote,
 )
 from costguard.domain.actions import Verb
-from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
+from costguard.domain.answers import Answer, AnswerCode, AnswerKind, AnswerRef, Person
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode

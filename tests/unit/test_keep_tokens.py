@@ -95,7 +95,6 @@ def test_a_token_that_would_be_valid_for_longer_than_any_is_none() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"length": timedelta(0)},
         {"length": timedelta(hours=-1)},
         {"length": timedelta(minutes=90)},
         {"length": timedelta(days=91)},
@@ -121,15 +120,22 @@ def test_a_short_secret_seals_nothing() -> None:
             KeepLinks("https://answers.example.com", secret)
 
 
-def test_a_link_is_made_for_keeping_alone() -> None:
+def test_a_link_that_keeps_for_no_time_asks_for_a_start() -> None:
+    token = read_keep_token(made(length=timedelta(0)), SECRET, NOW)
+    assert (token.kind, token.length) == (AnswerKind.START, timedelta(0))
+    assert read_keep_token(made(), SECRET, NOW).kind is AnswerKind.KEEP
+
+
+def test_a_link_is_made_for_keeping_and_starting_alone() -> None:
     links = KeepLinks("https://answers.example.com/slack/", SECRET)
     keep = Choice(AnswerKind.KEEP, "Keep 24 h", TOKEN.of, timedelta(hours=24))
     url = links.keep_url(keep, "feishu:ops", NOW)
     assert url == f"https://answers.example.com/slack/keep?t={made()}"
     assert links.at(lambda: NOW)(keep, "feishu:ops") == url
     for kind in AnswerKind:
-        assert bool(links.keep_url(replace(keep, kind=kind), "feishu:ops", NOW)) is (kind is AnswerKind.KEEP)
-    for unsayable in (None, timedelta(minutes=30), timedelta(days=91)):
+        sayable = kind in {AnswerKind.KEEP, AnswerKind.START}
+        assert bool(links.keep_url(replace(keep, kind=kind), "feishu:ops", NOW)) is sayable
+    for unsayable in (None, timedelta(0), timedelta(minutes=30), timedelta(days=91)):
         assert links.keep_url(replace(keep, length=unsayable), "feishu:ops", NOW) == ""
     assert links.keep_url(keep, "mailto:负责人@example.com", NOW) == ""
     assert links.keep_url(replace(keep, of=AnswerRef("a-b", "c")), "feishu:ops", NOW) == ""

@@ -142,6 +142,7 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ("leading_deployment: platform", "leading_deployment: research", "leading_deployment", L),
     ("leading_deployment: platform\n", "", "leading_deployment", T),
     ("version: 1", "version: 1\nkeep_as_tag: true", "keep_as_tag", N),
+    ("version: 1", "version: 1\nstart_again: true", "start_again", L),
     ("observe_for: 14d", "observe_for: 30d", "new_accounts.observe_for", T),
     ("new_accounts: {observe_for: 14d}", f"new_accounts: {{observe_for: 14d}}\n{ROLLOUT}", "rollout", T),
     ('"slack:#a"', '"slack:#a"\n  messages_per_day: 20', "notify.messages_per_day", L),

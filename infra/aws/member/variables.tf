@@ -42,13 +42,13 @@ variable "acting" {
 }
 
 variable "grants" {
-  description = "Purposes that only some policies ask for, where `acting`: succeed, keep_tag, freeze, freeze-organisation. As the deployment's `grants`."
+  description = "Purposes that only some policies ask for, where `acting`: succeed, keep_tag, start, freeze, freeze-organisation. As the deployment's `grants`."
   type        = set(string)
   default     = []
 
   validation {
-    condition     = length(setsubtract(var.grants, ["succeed", "keep_tag", "freeze", "freeze-organisation"])) == 0
-    error_message = "succeed, keep_tag, freeze or freeze-organisation."
+    condition     = length(setsubtract(var.grants, ["succeed", "keep_tag", "start", "freeze", "freeze-organisation"])) == 0
+    error_message = "succeed, keep_tag, start, freeze or freeze-organisation."
   }
 
   validation {

@@ -14,58 +14,19 @@ from typing_extensions import assert_never
 
 from costguard.cases.case import Case, CaseStatus, Phase, decision_id, ladder, speaks_for
 from costguard.domain.actions import Verb
-from costguard.domain.answers import Answer, AnswerKind, Person
+from costguard.domain.answers import Answer, AnswerCode, AnswerKind, Person
 from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, ReasonCode
 from costguard.guards import OF_MACHINES
 from costguard.guards.rules.common import Mode
+from costguard.guards.rules.idle import SPENT
 from costguard.policy.model.policy import AnswerTerms
 from costguard.policy.model.terms import rule_from_terms
 
 VOTE_VALID_FOR = timedelta(hours=24)  # long enough for the next scheduled run, short enough to be meant
 LONGEST_KEEP = timedelta(days=90)  # longer needs an exception, which has an approver
+START_VALID_FOR = timedelta(hours=48)  # for so long runs try to start a machine: also those of a daily schedule
 SLACK, LINK, CLI = "slack", "link", "cli"
-
-
-class AnswerCode(str, Enum):
-    """What an answer came to; `report` has words for each in each language."""
-
-    # it counts
-    KEPT = "kept"
-    KEPT_LATE = "kept_late"
-    STOP_ASKED = "stop_asked"
-    STOP_NEEDS_ANOTHER = "stop_needs_another"
-    APPROVED = "approved"
-    APPROVAL_NEEDS_ANOTHER = "approval_needs_another"
-    APPROVAL_NEEDS_APPROVER = "approval_needs_approver"
-    DISOWNED = "disowned"
-    # it stands already
-    KEPT_LONGER = "kept_longer"
-    STOP_STANDS = "stop_stands"
-    STOP_WAITS = "stop_waits"
-    APPROVAL_STANDS = "approval_stands"
-    APPROVAL_WAITS = "approval_waits"
-    DISOWNED_BEFORE = "disowned_before"
-    # whose it is not to say
-    NOT_SET_UP = "not_set_up"
-    FOREIGN_TEAM = "foreign_team"
-    FOREIGN_CHANNEL = "foreign_channel"
-    NOT_AMONG_OWNERS = "not_among_owners"
-    ASKED_BY_THEMSELVES = "asked_by_themselves"
-    # too late, or not what the notice offered
-    UNKNOWN = "unknown"
-    OVER = "over"
-    OUTDATED = "outdated"
-    UNDER_WAY = "under_way"
-    ONLY_REHEARSED = "only_rehearsed"
-    NOTHING_TO_STOP = "nothing_to_stop"
-    NOTHING_TO_APPROVE = "nothing_to_approve"
-    WAITS_FOR_APPROVAL = "waits_for_approval"
-    IS_KEPT = "is_kept"
-    NO_OWNER = "no_owner"
-    NO_MACHINE = "no_machine"
-    BAD_LENGTH = "bad_length"
-    POLICY_BROKEN = "policy_broken"
 
 
 class Role(str, Enum):
@@ -144,7 +105,8 @@ class AnswerContext:
     offered it; `anywhere`: whoever may answer for it need not come through their channel. `votes` are those for the
     same thing, `asked` those who want the subject of the case stopped now.
     `people` may answer for the case's owner. `kept_until` is None where nobody keeps it. `disowned` are the names that
-    count no more. `policy_usable` is False while the policy in force is too old to act on.
+    count no more. `policy_usable` is False while the policy in force is too old to act on. `may_start`: it lets
+    machines be started again. `start_until` is when trying ends that somebody asked for, None where nobody did.
     """
 
     case: Case | None
@@ -159,6 +121,8 @@ class AnswerContext:
     disowned: frozenset[str] = frozenset()
     policy_usable: bool = True
     anywhere: bool = False
+    may_start: bool = False
+    start_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +170,8 @@ def weigh(answer: Answer, ground: AnswerContext) -> Weighed:
             found = _approve(answer, case, ground)
         case AnswerKind.NOT_MINE:
             found = _not_mine(answer, case, ground)
+        case AnswerKind.START:
+            found = _start(answer, case, ground)
         case _:
             assert_never(answer.kind)
     return replace(found, facts={**named, **found.facts})
@@ -362,6 +328,32 @@ def _not_mine(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
     if case.phase is not Phase.WAITING and _verb_of(case) is not Verb.WARN:
         return Refused(AnswerCode.UNDER_WAY)
     return Accepted(AnswerCode.DISOWNED)
+
+
+def _start(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
+    """Counts as long as the case is the same and the machine still as Costguard stopped it: doing so harms nobody.
+
+    A signed link proves who was sent it, as for a `KEEP`. What a spent budget stopped no answer starts.
+    """
+    by = answer.by
+    if by.via not in {CLI, LINK} and _role(by, case, ground) is Role.UNLISTED:
+        return Refused(AnswerCode.NOT_AMONG_OWNERS)
+    if case.guard not in OF_MACHINES:
+        return Refused(AnswerCode.NO_MACHINE)
+    if case.climbed_at(Verb.STOP) is None:
+        return Refused(AnswerCode.NOTHING_TO_START)
+    if case.check == SPENT:
+        return Refused(AnswerCode.START_SPENT)
+    if not ground.policy_usable:
+        return Refused(AnswerCode.POLICY_BROKEN)
+    if not ground.may_start:
+        return Refused(AnswerCode.START_OFF)
+    if case.phase is not Phase.WAITING and _verb_of(case) is Verb.TERMINATE:
+        return Refused(AnswerCode.UNDER_WAY)
+    if ground.start_until is not None and ground.now < ground.start_until:
+        return Refused(AnswerCode.START_STANDS, {"until": _moment(ground.start_until)})
+    until = ground.now + START_VALID_FOR
+    return Accepted(AnswerCode.START_ASKED, {"until": _moment(until)}, until=until)
 
 
 def _needed(ground: AnswerContext) -> int:

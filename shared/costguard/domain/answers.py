@@ -20,13 +20,61 @@ from costguard.domain.errors import InvalidInputError
 class AnswerKind(str, Enum):
     """`STOP_NOW` ends the wait for a stop; `APPROVE` lets one waiting decision pass; neither lifts another rail.
 
-    `NOT_MINE` asks for the next owner. A `KEEP` beats the others and every action not yet claimed.
+    `NOT_MINE` asks for the next owner. A `KEEP` beats the others and every action not yet claimed. `START` has a
+    machine started again that Costguard stopped.
     """
 
     KEEP = "keep"
     STOP_NOW = "stop_now"
     APPROVE = "approve"
     NOT_MINE = "not_mine"
+    START = "start"
+
+
+class AnswerCode(str, Enum):
+    """What an answer came to; `report` has words for each in each language."""
+
+    # it counts
+    KEPT = "kept"
+    KEPT_LATE = "kept_late"
+    STOP_ASKED = "stop_asked"
+    STOP_NEEDS_ANOTHER = "stop_needs_another"
+    APPROVED = "approved"
+    APPROVAL_NEEDS_ANOTHER = "approval_needs_another"
+    APPROVAL_NEEDS_APPROVER = "approval_needs_approver"
+    DISOWNED = "disowned"
+    START_ASKED = "start_asked"
+    # it stands already
+    KEPT_LONGER = "kept_longer"
+    STOP_STANDS = "stop_stands"
+    STOP_WAITS = "stop_waits"
+    APPROVAL_STANDS = "approval_stands"
+    APPROVAL_WAITS = "approval_waits"
+    DISOWNED_BEFORE = "disowned_before"
+    START_STANDS = "start_stands"
+    # whose it is not to say
+    NOT_SET_UP = "not_set_up"
+    FOREIGN_TEAM = "foreign_team"
+    FOREIGN_CHANNEL = "foreign_channel"
+    NOT_AMONG_OWNERS = "not_among_owners"
+    ASKED_BY_THEMSELVES = "asked_by_themselves"
+    # too late, or not what the notice offered
+    UNKNOWN = "unknown"
+    OVER = "over"
+    OUTDATED = "outdated"
+    UNDER_WAY = "under_way"
+    ONLY_REHEARSED = "only_rehearsed"
+    NOTHING_TO_STOP = "nothing_to_stop"
+    NOTHING_TO_APPROVE = "nothing_to_approve"
+    NOTHING_TO_START = "nothing_to_start"
+    START_OFF = "start_off"
+    START_SPENT = "start_spent"
+    WAITS_FOR_APPROVAL = "waits_for_approval"
+    IS_KEPT = "is_kept"
+    NO_OWNER = "no_owner"
+    NO_MACHINE = "no_machine"
+    BAD_LENGTH = "bad_length"
+    POLICY_BROKEN = "policy_broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +137,7 @@ _LONGEST_ADDRESS = 300
 _LONGEST_TOKEN = 700
 _TOKEN = re.compile(rf"{_PREFIX}[A-Za-z0-9_-]+")
 _PAYLOAD = re.compile(
-    r"(?P<of>[A-Za-z0-9]{1,64}/[A-Za-z0-9]{1,64})\n(?P<hours>[1-9][0-9]{0,3})\n(?P<expires>[1-9][0-9]{0,10})\n"
+    r"(?P<of>[A-Za-z0-9]{1,64}/[A-Za-z0-9]{1,64})\n(?P<hours>0|[1-9][0-9]{0,3})\n(?P<expires>[1-9][0-9]{0,10})\n"
     rf"(?P<address>[!-~]{{1,{_LONGEST_ADDRESS}}})",
     re.ASCII,
 )
@@ -99,12 +147,20 @@ _PURPOSE = b"costguard keep link 1\n"  # the same secret never seals anything el
 
 @dataclass(frozen=True, slots=True)
 class KeepToken:
-    """Keep what `of` is about for `length` whole hours. `sent_to` is the address of the message it stood in."""
+    """Keep what `of` is about for `length` whole hours. `sent_to` is the address of the message it stood in.
+
+    A length of nothing asks for a `START`, which is the other thing that a link can say.
+    """
 
     of: AnswerRef
     length: timedelta
     sent_to: str
     expires: datetime
+
+    @property
+    def kind(self) -> AnswerKind:
+        """What it says."""
+        return AnswerKind.KEEP if self.length else AnswerKind.START
 
     @property
     def hours(self) -> int:
@@ -128,7 +184,7 @@ def keep_token(token: KeepToken, secret: str) -> str:
             secret of fewer than 32 letters.
     """
     hours, rest = divmod(token.length, timedelta(hours=1))
-    if rest or not timedelta(0) < token.length <= LONGEST_KEEP:
+    if rest or not timedelta(0) <= token.length <= LONGEST_KEEP:
         raise InvalidInputError("a Keep link keeps for whole hours, at most 90 days")
     if not _ADDRESS.fullmatch(token.sent_to) or AnswerRef.parse(str(token.of)) != token.of:
         raise InvalidInputError("a Keep link needs the address it is sent to in ASCII, and ids of letters and digits")

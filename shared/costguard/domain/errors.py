@@ -10,6 +10,7 @@ CostguardError
 │   ├── ThrottledError       retried within the deadline by the transport; then a gap
 │   ├── NotFoundError        the resource is gone: close its case as vanished
 │   ├── RefusedError         the cloud refused for a stated reason: hold the case with it
+│   │   └── NoCapacityError  it has no room for the machine now: a start is tried again by a later run
 │   ├── TruncatedReadError   pages ended early or repeated: a gap, never a short list
 │   ├── UnavailableError     network or server fault on a read, or before anything was sent: a gap
 │   └── OutcomeUnknownError  the call may have taken effect: describe before anything else
@@ -76,6 +77,10 @@ class NotFoundError(ProviderError):
 
 class RefusedError(ProviderError):
     """The cloud understood and refused: wrong state, protected, unsupported."""
+
+
+class NoCapacityError(RefusedError):
+    """The cloud has no room for a machine of this type there now; nothing changed, and later it may have."""
 
 
 class TruncatedReadError(ProviderError):

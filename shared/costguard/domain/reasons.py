@@ -111,6 +111,7 @@ class ReasonCode(str, Enum):
     MODE_CHANGED = "mode_changed"
     RULE_LOOSENED = "rule_loosened"
     OWNER_CHANGED = "owner_changed"
+    START_ASKED = "start_asked"
     # rails: why something due is held or only rehearsed
     MODE_OBSERVE = "mode_observe"
     ACCOUNT_NEW = "account_new"
@@ -164,6 +165,11 @@ class ReasonCode(str, Enum):
     MENDED = "mended"
     AS_ASKED = "as_asked"
     DEADLINE = "deadline"
+    # why a machine is not started again
+    START_OFF = "start_off"
+    NO_CAPACITY = "no_capacity"
+    LAUNCHES_FROZEN = "launches_frozen"
+    DISKS_CHANGED = "disks_changed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,8 +111,11 @@ def mode_rail(verb: Verb, mode: Mode) -> Reason | None:
 
 
 def cap_of(rule: str, verb: Verb) -> str:
-    """The name of the caps an action counts against: terminations have their own, and never use up those of stops."""
-    return f"{rule}/{verb.value}" if verb is Verb.TERMINATE else rule
+    """The name of the caps an action counts against.
+
+    Terminations and starts have their own, and never use up those of stops.
+    """
+    return f"{rule}/{verb.value}" if verb in {Verb.TERMINATE, Verb.START} else rule
 
 
 def caps_of(rules: Iterable[IdleRule]) -> Iterator[str]:

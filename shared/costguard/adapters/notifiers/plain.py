@@ -44,12 +44,15 @@ class KeepLinks:
         self._secret = secret
 
     def keep_url(self, choice: Choice, address: str, now: datetime) -> str:
-        """The link for a `KEEP` sent to `address` (`feishu:research`); empty for what no link can say."""
-        if choice.kind is not AnswerKind.KEEP or choice.length is None:
+        """The link for a `KEEP` or `START` sent to `address` (`feishu:research`); empty for what no link can say."""
+        length = timedelta(0) if choice.kind is AnswerKind.START else choice.length
+        if choice.kind not in {AnswerKind.KEEP, AnswerKind.START} or length is None:
+            return ""
+        if choice.kind is AnswerKind.KEEP and not length:
             return ""
         expires = (now + VALID_FOR).replace(microsecond=0)
         try:
-            token = keep_token(KeepToken(choice.of, choice.length, address, expires), self._secret)
+            token = keep_token(KeepToken(choice.of, length, address, expires), self._secret)
         except InvalidInputError:  # an address beyond ASCII, half an hour: the command is named instead
             return ""
         return f"{self._base}?t={token}"

@@ -1,4 +1,4 @@
-"""`snooze`, `approve`, `stop-now`, `disown`, `pause` and `resume`: what people say. Effects come with the next run."""
+"""`snooze`, `approve`, `stop-now`, `disown`, `start`, `pause`, `resume`: what people say, heeded by the next run."""
 
 from __future__ import annotations
 
@@ -144,9 +144,38 @@ def disown(
     _say(given, answers.disown)
 
 
+START_EXAMPLES = examples(
+    "costguard start i-0123456789abcdef0",
+)
+
+
+def start(
+    ctx: typer.Context,
+    resource: Resource,
+    *,
+    by: By = "",
+    guard: GuardOfCase = "",
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Have a machine started again that Costguard stopped: the next run does it, and says what came of it.
+
+    Only where it still is as Costguard stopped it, and the policy says start_again. Where the cloud has no capacity the
+    runs of the next 48 hours try again; so long it is kept, too. `costguard undo` starts it at once, with your own
+    credentials.
+    """
+    from costguard.engine.answers import answers
+
+    given = _Given(ctx, resource, by, guard, policy, ledger, sandbox, as_json, lang)
+    _say(given, answers.start)
+
+
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What the three answers about a case have in common."""
+    """What the answers about a case have in common."""
 
     ctx: typer.Context
     resource: str
@@ -164,7 +193,7 @@ def _say(given: _Given, answer: Callable[..., Granted]) -> None:
         given.ctx, lang=given.lang, sandbox=given.sandbox, policy=given.policy, ledger=given.ledger, cloud=False
     ) as here:
         from costguard.bootstrap import read_policy
-        from costguard.cases.answering import AnswerCode
+        from costguard.domain.answers import AnswerCode
         from costguard.report.json_values import moment
         from costguard.report.notices.answers import answer_words
         from costguard.report.plan.evidence import utc_words

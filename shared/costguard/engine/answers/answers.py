@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from costguard.cases import Case, CaseStatus, Phase, decision_id
-from costguard.cases.answering import CLI, LONGEST_KEEP, VOTE_VALID_FOR, AnswerCode, Refused, Weighed
+from costguard.cases.answering import CLI, LONGEST_KEEP, VOTE_VALID_FOR, Refused, Weighed
 from costguard.cases.resolve import begun_anew, is_old
 from costguard.domain.actions import Outcome, Verb
-from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
+from costguard.domain.answers import Answer, AnswerCode, AnswerKind, AnswerRef, Person
 from costguard.domain.errors import InvalidInputError, VersionConflictError
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, provider_of
@@ -42,6 +42,7 @@ _STANDS = frozenset(
         AnswerCode.APPROVAL_STANDS,
         AnswerCode.APPROVAL_WAITS,
         AnswerCode.DISOWNED_BEFORE,
+        AnswerCode.START_STANDS,
     }
 )
 """Refused because it was said before: no mistake of whoever says it again."""
@@ -138,6 +139,18 @@ def disown(memory: Memory, guard: str, resource: str, by: str, now: datetime, po
     """
     case = find_case(memory, guard, resource)
     return _said(memory, case, notice_decision(case), AnswerKind.NOT_MINE, by, now, policy)
+
+
+def start(memory: Memory, guard: str, resource: str, by: str, now: datetime, policy: Policy | None = None) -> Granted:
+    """Have a machine started again that Costguard stopped: by the next runs, for as long as the word counts.
+
+    Raises:
+        InvalidInputError: Costguard has not stopped it, its case is over, or the policy lets nothing be started.
+    """
+    case = find_case(memory, guard, resource)
+    granted = _said(memory, case, notice_decision(case), AnswerKind.START, by, now, policy)
+    request, _ = memory.starts.of(str(case.subject))
+    return granted if request is None else replace(granted, until=request.until)
 
 
 def notice_decision(case: Case) -> str:

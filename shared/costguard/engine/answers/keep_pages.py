@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from urllib.parse import parse_qs
 
 from costguard.cases import Case, CaseStatus
-from costguard.cases.answering import LINK, AnswerCode, Refused
+from costguard.cases.answering import LINK, Refused
 from costguard.domain.answers import (
     Answer,
+    AnswerCode,
     AnswerKind,
     AnswerRef,
     ExpiredTokenError,
@@ -24,7 +25,7 @@ from costguard.domain.answers import (
 )
 from costguard.domain.errors import LedgerError
 from costguard.engine.answers.answers import notice_decision
-from costguard.engine.answers.replies import HELD, look, reply
+from costguard.engine.answers.replies import HELD, look, reply, stop_notice
 from costguard.engine.guards.registry import GUARDS
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
@@ -42,6 +43,8 @@ _LONGEST_FORM = 4096
 _MOST_FIELDS = 20
 _REASON = "Keep link"
 _LOOKS = frozenset({"GET", "HEAD"})
+_DONE = {AnswerCode.KEPT_LATE: KeepScreen.KEPT_LATE, AnswerCode.START_ASKED: KeepScreen.START_ASKED}
+_STANDS = {AnswerCode.KEPT_LONGER: KeepScreen.LONGER, AnswerCode.START_STANDS: KeepScreen.START_STANDS}
 _OUTDATED = frozenset({AnswerCode.UNKNOWN, AnswerCode.OVER, AnswerCode.OUTDATED})
 
 
@@ -109,7 +112,8 @@ class _Visit:
             return self._refused(weighed.code, notice, case)
         if KeepLinkRepository(self.memory.store).used(self.text):
             return self._shown(KeepScreen.USED, notice, case)
-        return replace(self._shown(KeepScreen.ASK, notice, case), token=self.text)
+        asks = KeepScreen.START if self.token.kind is AnswerKind.START else KeepScreen.ASK
+        return replace(self._shown(asks, notice, case), token=self.text)
 
     def confirmed(self) -> KeepPage:
         """Keep it, once. Written before the link is used up: a crash between leaves one that keeps what is kept."""
@@ -122,17 +126,19 @@ class _Visit:
         if isinstance(weighed, Refused):
             return self._refused(weighed.code, notice, case)
         links.use(self.text, self.token.of.decision_id, self.now)
-        late = weighed.code is AnswerCode.KEPT_LATE
-        return self._shown(KeepScreen.KEPT_LATE if late else KeepScreen.KEPT, notice, case)
+        return self._shown(_DONE.get(weighed.code, KeepScreen.KEPT), notice, case)
 
     def _answer(self) -> Answer:
-        token = self.token
-        return Answer(AnswerKind.KEEP, token.of, Person(LINK, token.sent_to), self.now, token.length, _REASON)
+        token, by = self.token, Person(LINK, self.token.sent_to)
+        if token.kind is AnswerKind.START:
+            return Answer(AnswerKind.START, token.of, by, self.now)
+        return Answer(AnswerKind.KEEP, token.of, by, self.now, token.length, _REASON)
 
     def _subject(self) -> tuple[OutboxNotice | None, Case | None]:
         """What was told with this link, and the case it was about, or what has come in its place."""
         of, outbox = self.token.of, self.memory.outbox
-        found = (outbox.get(of.decision_id), outbox.get(of.decision_id + HELD), outbox.said_of(of.case_id))
+        offered = (outbox.get(of.decision_id), outbox.get(of.decision_id + HELD), outbox.get(stop_notice(of)))
+        found = (*offered, outbox.said_of(of.case_id))
         notice = next((each for each in found if each is not None), None)
         return notice, self.memory.cases.get(notice.case_key) if notice is not None and notice.case_key else None
 
@@ -141,8 +147,8 @@ class _Visit:
         return snooze.until if snooze is not None else None
 
     def _refused(self, code: AnswerCode, notice: OutboxNotice | None, case: Case | None) -> KeepPage:
-        if code is AnswerCode.KEPT_LONGER:
-            return self._shown(KeepScreen.LONGER, notice, case)
+        if code in _STANDS:
+            return self._shown(_STANDS[code], notice, case)
         return KeepPage(KeepScreen.LATE if code in _OUTDATED else KeepScreen.REFUSED)
 
     def _shown(self, screen: KeepScreen, notice: OutboxNotice | None, case: Case | None) -> KeepPage:
@@ -156,7 +162,7 @@ class _Visit:
             name=case.name,
             native_id=case.subject.native_id,
             cost=str(notice.hourly) if notice.hourly is not None else "",
-            what=notice.title if screen is KeepScreen.ASK else "",
+            what=notice.title if screen in {KeepScreen.ASK, KeepScreen.START} else "",
             hours=self.token.hours,
             until=local_time(until, zone, self.language) if until is not None else "",
         )

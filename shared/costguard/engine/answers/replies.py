@@ -12,7 +12,6 @@ from costguard.cases.answering import (
     CLI,
     VOTE_VALID_FOR,
     Accepted,
-    AnswerCode,
     AnswerContext,
     AnsweredNotice,
     Refused,
@@ -22,10 +21,11 @@ from costguard.cases.answering import (
     enough,
     weigh,
 )
-from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
+from costguard.domain.answers import Answer, AnswerCode, AnswerKind, AnswerRef, Person
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.ledger.snoozes import Snooze
+from costguard.engine.ledger.starts import START_REASON, STOPPED, StartRequest
 from costguard.policy.model.policy import AnswerTerms, Policy
 
 HELD = "-held"  # what the id of a notice ends in that tells of a decision waiting for people
@@ -86,9 +86,15 @@ def _notices(memory: Memory, of: AnswerRef) -> tuple[OutboxNotice, ...]:
         memory.outbox.get(of.decision_id),
         memory.outbox.get(of.decision_id + HELD),
         memory.outbox.said_of(of.case_id),
+        memory.outbox.get(stop_notice(of)),
     )
     offered = {notice.notice_id: notice for notice in found if notice is not None and _offers(notice, of)}
     return tuple(offered.values())
+
+
+def stop_notice(of: AnswerRef) -> str:
+    """The id of the news of a stop that this answer, which names no decision, would be to."""
+    return f"{of.case_id}-stopped-{of.decision_id.removeprefix(STOPPED)}"
 
 
 def _offers(notice: OutboxNotice, of: AnswerRef) -> bool:
@@ -132,7 +138,14 @@ def _ground(
         asked=frozenset(vote.by for haste in asked for vote in haste.votes),
         kept_until=snooze.until if snooze is not None else None,
         disowned=memory.disowned.of(subject)[0],
+        may_start=policy is not None and policy.start_again,
+        start_until=_start_until(memory, subject) if answer.kind is AnswerKind.START else None,
     )
+
+
+def _start_until(memory: Memory, subject: str) -> datetime | None:
+    request, _ = memory.starts.of(subject)
+    return request.until if request is not None and request.is_open else None
 
 
 def _written(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:
@@ -152,8 +165,22 @@ def _written(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now
         case AnswerKind.NOT_MINE:
             added = memory.disowned.add(str(case.subject), case.owner, str(answer.by), now)
             return accepted if added else Refused(AnswerCode.DISOWNED_BEFORE, accepted.facts)
+        case AnswerKind.START:
+            return _start_asked(memory, answer, case, accepted, now)
         case _:
             assert_never(answer.kind)
+
+
+def _start_asked(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:
+    """Kept first, so that nothing ends what is to be started; then the word for it, of which there is one at a time."""
+    until = accepted.until or now
+    by = spoken(answer.by)
+    memory.snoozes.lengthen(Snooze(str(case.subject), until, by, answer.reason or START_REASON, now))
+    wanted = StartRequest(str(case.subject), case.key, case.case_id, case.run_epoch, by, now, until)
+    stands = memory.starts.ask(wanted)
+    if stands == wanted:
+        return accepted
+    return Refused(AnswerCode.START_STANDS, {**accepted.facts, "until": stands.until.isoformat(timespec="minutes")})
 
 
 def _kept(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:

@@ -23,7 +23,8 @@ from costguard.domain.remediations import Remediation
 from costguard.domain.resources import Gap
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
 from costguard.engine.ledger.notices import OutboxNotice
-from costguard.engine.notify.notices import WARNING_HOLDS, Words, choices_for, just_climbed, zone_of
+from costguard.engine.notify.choices import choices_for
+from costguard.engine.notify.notices import WARNING_HOLDS, Words, just_climbed, zone_of
 from costguard.engine.run.run import RunReport, known_accounts, planned_when_due, stop_all, summary
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import cut_at

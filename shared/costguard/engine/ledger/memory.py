@@ -26,6 +26,7 @@ from costguard.engine.ledger.publications import PolicyRepository
 from costguard.engine.ledger.runs import RunRepository
 from costguard.engine.ledger.savings import MeterRepository, SavingsRepository
 from costguard.engine.ledger.snoozes import KeepTagRepository, KillSwitch, SnoozeRepository
+from costguard.engine.ledger.starts import StartRepository
 from costguard.planning import CapUse, ClaimView, NoticeView
 from costguard.ports import RecordStore
 
@@ -65,6 +66,7 @@ class Memory:
     launches: LaunchRepository
     identity: IdentityRepository
     keep_tags: KeepTagRepository
+    starts: StartRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -88,6 +90,7 @@ class Memory:
             launches=LaunchRepository(store),
             identity=IdentityRepository(store),
             keep_tags=KeepTagRepository(store),
+            starts=StartRepository(store),
         )
 
     @property

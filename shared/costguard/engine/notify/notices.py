@@ -12,24 +12,22 @@ from costguard.cases import Announced, Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.cases.answering import is_above
 from costguard.domain.actions import DESTRUCTIVE, Action, Verb
-from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.starts import STOPPED
+from costguard.engine.notify.choices import choices_for, is_clickable
 from costguard.engine.notify.rollout import announcements
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.common import Consent, Mode, Rung, barring, leads_to
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanIndex, Transition
 from costguard.policy.model.ownership import channel_of
-from costguard.policy.model.policy import Policy
 from costguard.policy.model.terms import rule_from_terms
-from costguard.ports import Choice, Message, MessagePart
+from costguard.ports import Message, MessagePart
 from costguard.report.notices.machines import BarredStep, NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.notices.messages import (
-    answer_asks,
-    answer_label,
     handed_on_status,
     heading,
     kept_status,
@@ -37,10 +35,7 @@ from costguard.report.notices.messages import (
     stopped_status,
 )
 from costguard.report.plan.evidence import picture
-from costguard.report.words.sentences import Language, local_disk, sentence
-
-KEPT_FOR = (timedelta(hours=24), timedelta(days=7))
-"""How long a click or a link keeps; for any other time there is a window to fill in, and `costguard snooze`."""
+from costguard.report.words.sentences import Language, sentence
 
 
 def letter(notices: Sequence[OutboxNotice], language: Language = Language.EN) -> Message:
@@ -92,51 +87,6 @@ def _lines_of_all(notices: Sequence[OutboxNotice]) -> tuple[str, ...]:
 def _id_of(notices: Sequence[OutboxNotice]) -> str:
     """The same for every attempt to deliver just these."""
     return hashlib.sha256("\n".join(each.notice_id for each in notices).encode()).hexdigest()[:24]
-
-
-def choices_for(
-    case: Case, policy: Policy, channel: str, language: Language, *, step: Verb | None = None, held: bool = False
-) -> Iterator[Choice]:
-    """The answers a notice offers in its channel: only what would count if somebody gave it.
-
-    In Slack all of them, where the policy names the workspace whose clicks count; elsewhere what keeps, which takes no
-    more than a link. `step` is what the case waits for, where it is about a machine; `held`: it waits for leave.
-    """
-    of = AnswerRef(case.case_id, case.decision_id)
-    clickable = is_clickable(policy, channel)
-    if not clickable and not _is_elsewhere(channel):
-        return
-    what = case.name or case.subject.native_id
-    people = any(owner.people for owner in policy.owners if owner.name == case.owner)
-    answered = people or bool(policy.answers.approvers)
-    disk = disk_of(case.reason, language) if held else ""
-    kinds: list[tuple[AnswerKind, timedelta | None]] = [(AnswerKind.KEEP, length) for length in KEPT_FOR]
-    if clickable:
-        kinds.append((AnswerKind.KEEP, None))
-    if held and (answered or not clickable):
-        kinds.append((AnswerKind.APPROVE, None))
-    if clickable and not held and step is Verb.STOP and answered:
-        kinds.append((AnswerKind.STOP_NOW, None))
-    if clickable and case.owner and step is not None:
-        kinds.append((AnswerKind.NOT_MINE, None))
-    for kind, length in kinds:
-        yield Choice(kind, answer_label(kind, length, language), of, length, answer_asks(kind, what, language, disk))
-
-
-def disk_of(reason: Reason, language: Language) -> str:
-    """The local disk that a case waits for leave to lose, by its size; empty where it waits for none."""
-    size = reason.facts.get("local_disk_gib")
-    return local_disk(float(size), language) if isinstance(size, int | float) else ""
-
-
-def is_clickable(policy: Policy, channel: str) -> bool:
-    """Whether a notice there has buttons: in Slack, where the policy says whose clicks count."""
-    return bool(policy.answers.slack_team) and not _is_elsewhere(channel)
-
-
-def _is_elsewhere(channel: str) -> bool:
-    scheme, colon, _ = channel.partition(":")
-    return bool(colon) and scheme != "slack"
 
 
 def next_step(case: Case, rungs: Sequence[Rung]) -> Verb | None:
@@ -229,10 +179,15 @@ def _news(world: RunContext, index: PlanIndex) -> Iterator[OutboxNotice]:
             continue  # nobody was told of it yet, so there is nothing to follow up
         if case.status is CaseStatus.CLOSED and case.reason.code in _CLOSINGS_TOLD:
             ended = case.reason.code is ReasonCode.TERMINATED
-            kind = NoticeKind.TERMINATED if ended else NoticeKind.CLOSED
-            yield _notice(world, index, case, kind, f"{case.case_id}-closed")
+            asked = world.memory.starts.sent_for(case) if case.reason.code is ReasonCode.RESTARTED else None
+            kind = NoticeKind.TERMINATED if ended else NoticeKind.STARTED if asked else NoticeKind.CLOSED
+            yield _notice(world, index, case, kind, f"{case.case_id}-closed", by=asked.by if asked else "")
         elif _only_stopped(step, announces_more=case.case_id not in unannounced):
-            yield _notice(world, index, case, NoticeKind.STOPPED, f"{case.case_id}-stopped-{len(case.climbed)}")
+            number = len(case.climbed)
+            told = _notice(world, index, case, NoticeKind.STOPPED, f"{case.case_id}-stopped-{number}")
+            named = replace(case, decision_id=f"{STOPPED}{number}")  # no decision waits behind it
+            offered = choices_for(named, world.policy, told.channel, Language(world.language), only_start=True)
+            yield replace(told, choices=tuple(offered))
         elif case.case_id in barred:
             held_ = barred[case.case_id]
             approvable = held_.reason.code is ReasonCode.APPROVAL_NEEDED
@@ -261,7 +216,7 @@ def _warning(world: RunContext, index: PlanIndex, action: Action, case: Case) ->
 
 
 def _notice(
-    world: RunContext, index: PlanIndex, case: Case, kind: NoticeKind, notice_id: str, approve: str = ""
+    world: RunContext, index: PlanIndex, case: Case, kind: NoticeKind, notice_id: str, approve: str = "", by: str = ""
 ) -> OutboxNotice:
     finding = index.findings.get(case.subject)
     now, channel = world.clock.now(), channel_of(case.owner, world.policy)
@@ -272,7 +227,7 @@ def _notice(
     facts = NoticeFacts(
         kind=kind,
         resource=case.subject,
-        reason=case.reason if kind in {NoticeKind.CLOSED, NoticeKind.HELD} else _why(finding, case),
+        reason=case.reason if kind in _OF_THE_CASE else _why(finding, case),
         instance_type=finding.instance_type if finding else "",
         name=case.name,
         owner=case.owner,
@@ -288,6 +243,7 @@ def _notice(
         asks=_asks(rule, case, index),
         zone=zone_of(world),
         clickable=is_clickable(world.policy, channel),
+        by=by,
     )
     worded = notice(facts, Language(world.language))
     return OutboxNotice(
@@ -309,6 +265,9 @@ def _notice(
         hourly=facts.rate.money if facts.rate else None,
         announced=tuple(Announced(step.verb, step.not_before) for step in facts.upcoming if step.not_before),
     )
+
+
+_OF_THE_CASE = frozenset({NoticeKind.CLOSED, NoticeKind.HELD, NoticeKind.STARTED})
 
 
 def _snapshots(world: RunContext, case: Case) -> tuple[str, ...]:

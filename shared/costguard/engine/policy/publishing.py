@@ -14,7 +14,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.ledger.publications import Publication, ref_of, seq_of
-from costguard.engine.notify.notices import is_clickable
+from costguard.engine.notify.choices import is_clickable
 from costguard.engine.policy.in_force import Load, compiled
 from costguard.engine.policy.published import (
     FIRST_OBSERVES,

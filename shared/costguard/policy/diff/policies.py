@@ -249,6 +249,7 @@ _POLICY: Parts = {
     "messages_per_day": Part(d.higher, "notify.messages_per_day"),
     "rollout": Part(_rollout_looser, shown=_rollout_words),
     "every_hour_counts": Part(None, "calendar.none", lambda said: "none" if said else ""),  # as without a calendar
+    "start_again": Part(d.higher),  # one more thing that is done to machines
     "keep_as_tag": Part(None),  # what this policy does to a machine stays the same
     "exchange_rates": Part(
         None,

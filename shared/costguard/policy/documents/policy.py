@@ -362,5 +362,6 @@ class MainDocument(Document):
     rollout: Annotated[
         tuple[RolloutDocument, ...], AfterValidator(nonempty("leave the key out where nothing is rolled out"))
     ] = ()
+    start_again: bool = False
     owners: tuple[OwnerDocument, ...] = ()
     exceptions: tuple[ExceptionDocument, ...] = ()

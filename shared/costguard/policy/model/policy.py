@@ -162,6 +162,7 @@ class Policy:
     With `keep_as_tag` a Keep is written on its machine too, for other deployments to see.
     Where there is a `rollout`, no machine is treated harsher than it allows, and what it does not cover is observed.
     `messages_per_day` is how many messages about machines one address gets in 24 hours before the rest waits.
+    With `start_again` the owner of a machine may have it started again that Costguard stopped.
     """
 
     mode: Mode
@@ -190,6 +191,7 @@ class Policy:
     rollout: tuple[RolloutEntry, ...] = field(default=(), metadata={UNSAID: True})
     messages_per_day: int = field(default=MESSAGES_PER_DAY, metadata={UNSAID: True})
     every_hour_counts: bool = field(default=False, metadata={UNSAID: True})
+    start_again: bool = field(default=False, metadata={UNSAID: True})
 
     @property
     def enforces(self) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from costguard.cases.answering import AnswerCode, Weighed
+from costguard.cases.answering import Weighed
+from costguard.domain.answers import AnswerCode
 from costguard.domain.reasons import FactValue
 from costguard.domain.refs import ResourceRef
 from costguard.report.plan.evidence import utc_words

@@ -48,12 +48,18 @@ HEADERS: Mapping[str, str] = MappingProxyType(
 
 
 class KeepScreen(str, Enum):
-    """What the page says. Only `ASK` can be answered, only `KEPT` and `KEPT_LATE` changed something."""
+    """What the page says. Only `ASK` and `START` can be answered.
+
+    Only `KEPT`, `KEPT_LATE` and `START_ASKED` changed something.
+    """
 
     ASK = "ask"
     KEPT = "kept"
     KEPT_LATE = "kept_late"
     LONGER = "longer"
+    START = "start"
+    START_ASKED = "start_asked"
+    START_STANDS = "start_stands"
     USED = "used"
     LATE = "late"
     REFUSED = "refused"
@@ -63,12 +69,17 @@ class KeepScreen(str, Enum):
     METHOD = "method"
 
 
+_ASKING = frozenset({KeepScreen.ASK, KeepScreen.START})
+
 STATUS: Mapping[KeepScreen, int] = MappingProxyType(
     {
         KeepScreen.ASK: 200,
         KeepScreen.KEPT: 200,
         KeepScreen.KEPT_LATE: 200,
         KeepScreen.LONGER: 200,
+        KeepScreen.START: 200,
+        KeepScreen.START_ASKED: 200,
+        KeepScreen.START_STANDS: 200,
         KeepScreen.USED: 409,
         KeepScreen.LATE: 409,
         KeepScreen.REFUSED: 403,
@@ -124,8 +135,8 @@ def keep_page(page: KeepPage, language: Language) -> str:
         element("h1", title),
         element("p", on_keep_page(f"{page.screen.value}_text", language, **facts)),
         element("dl", *known) if known else None,
-        _form(page, language) if page.screen is KeepScreen.ASK else None,
-        element("p", on_keep_page("note", language), class_="faint") if page.screen is KeepScreen.ASK else None,
+        _form(page, language) if page.screen in _ASKING else None,
+        element("p", on_keep_page("note", language), class_="faint") if page.screen in _ASKING else None,
     )
     head = element(
         "head",
@@ -148,7 +159,9 @@ def length_words(hours: int, language: Language) -> str:
 
 
 def _form(page: KeepPage, language: Language) -> Html:
-    label = on_keep_page("button", language, length=length_words(page.hours, language))
+    starts = page.screen is KeepScreen.START
+    length = length_words(page.hours, language)
+    label = on_keep_page("start_button", language) if starts else on_keep_page("button", language, length=length)
     # `?` leaves the token out of the address that is posted to: it travels in the body
     return element(
         "form", element("button", label, type="submit", name="t", value=page.token), method="post", action="?"

@@ -42,7 +42,10 @@ _DESTROYING_PHRASES = {Verb.SNAPSHOT: "will_snapshot", Verb.STOP: "will_stop", V
 
 
 class NoticeKind(str, Enum):
-    """`WARNED` comes before a step, `STOPPED` to `TERMINATED` after one; `CLOSED` ends a case, `HELD` keeps it."""
+    """`WARNED` comes before a step, `STOPPED` to `TERMINATED` after one; `CLOSED` ends a case, `HELD` keeps it.
+
+    `STARTED`: it was started again because somebody asked for that; `NOT_STARTED`: nobody tries any more.
+    """
 
     WARNED = "warned"
     STOPPED = "stopped"
@@ -50,6 +53,8 @@ class NoticeKind(str, Enum):
     TERMINATED = "terminated"
     CLOSED = "closed"
     HELD = "held"
+    STARTED = "started"
+    NOT_STARTED = "not_started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,8 @@ class NoticeFacts:
     `zone` is where the reader lives. `approve` is the resource whose next step waits for approval, and `by_approver`
     says that its owner's word alone is not enough. `asks`: a stop will wait for leave to lose the local disk.
     `clickable`: the channel shows buttons, so that no command need be said. `barred` is the first step that a
-    protection at the cloud keeps from being done: it and what follows are not in `upcoming`.
+    protection at the cloud keeps from being done: it and what follows are not in `upcoming`. `by` is who asked for a
+    start, which was sent `tries` times.
     """
 
     kind: NoticeKind
@@ -99,6 +105,8 @@ class NoticeFacts:
     zone: str = "UTC"
     clickable: bool = False
     barred: BarredStep | None = None
+    by: str = ""
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +170,10 @@ def _title(facts: NoticeFacts, language: Language) -> str:
             return phrase("closed_kept" if _is_kept(facts) else "closed_done", language, what=what, why=why)
         case NoticeKind.HELD:
             return phrase("held", language, what=what, why=why)
+        case NoticeKind.STARTED:
+            return phrase("started_again", language, what=what, by=clean(facts.by))
+        case NoticeKind.NOT_STARTED:
+            return phrase("not_started", language, what=what, why=why)
         case _:
             assert_never(kind)
 
@@ -189,6 +201,9 @@ def _when(step: Upcoming | None, facts: NoticeFacts, language: Language) -> str:
 
 _STAGES = frozenset({ReasonCode.CONFIRMED, ReasonCode.CONFIRMING, ReasonCode.WAITING, ReasonCode.OPENED})
 """Where a case stands is no reason to give to an owner."""
+
+_ENDS = frozenset({NoticeKind.TERMINATED, NoticeKind.CLOSED, NoticeKind.STARTED, NoticeKind.NOT_STARTED})
+"""Behind these nothing is announced."""
 
 _KEPT = frozenset(
     {
@@ -221,9 +236,9 @@ def _identity(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
 
 def _grounds(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
     why = ""
-    if facts.reason is not None and facts.kind is NoticeKind.HELD:
+    if facts.reason is not None and facts.kind in {NoticeKind.HELD, NoticeKind.NOT_STARTED}:
         why = explain(facts.reason, language)
-    elif facts.reason is not None and facts.kind is not NoticeKind.CLOSED and facts.reason.code not in _STAGES:
+    elif facts.reason is not None and facts.kind not in _ENDS and facts.reason.code not in _STAGES:
         why = sentence(facts.reason, language)
     rate = facts.rate
     if rate is None:
@@ -249,7 +264,7 @@ def _grounds(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
 
 
 def _steps(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
-    if facts.kind in {NoticeKind.TERMINATED, NoticeKind.CLOSED}:
+    if facts.kind in _ENDS:
         return []
     said = []
     for step in facts.upcoming:
@@ -271,7 +286,7 @@ def _steps(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
 
 
 def _keeping(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
-    if not facts.upcoming or facts.kind in {NoticeKind.TERMINATED, NoticeKind.CLOSED}:
+    if not facts.upcoming or facts.kind in _ENDS:
         return []
     ways = [
         phrase("keep_clicked", language)
@@ -317,6 +332,10 @@ def _undoing(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
 
 
 def _closing_lines(facts: NoticeFacts, language: Language) -> tuple[str, ...]:
+    if facts.kind is NoticeKind.STARTED:
+        return (phrase("started_grace", language),)
+    if facts.kind is NoticeKind.NOT_STARTED:
+        return (phrase("not_started_next", language, by=clean(facts.by), tries=facts.tries),)
     if facts.kind is not NoticeKind.WARNED or not facts.upcoming:
         return ()
     promise = phrase("promise", language)

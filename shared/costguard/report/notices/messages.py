@@ -72,6 +72,8 @@ def answer_label(kind: AnswerKind, length: timedelta | None, language: Language)
             return phrase("answer_approve", language)
         case AnswerKind.NOT_MINE:
             return phrase("answer_not_mine", language)
+        case AnswerKind.START:
+            return phrase("answer_start", language)
         case _:
             assert_never(kind)
 

@@ -27,6 +27,7 @@ _REST = {"en": "… and {count} more, not shown here", "zh": "……另有 {coun
 _COMMANDS = {
     AnswerKind.KEEP: "costguard snooze {case} --for {hours}h",
     AnswerKind.APPROVE: "costguard approve {case}",
+    AnswerKind.START: "costguard start {case}",
 }
 
 

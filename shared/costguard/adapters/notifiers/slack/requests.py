@@ -27,7 +27,9 @@ _TIMESTAMP = re.compile(r"[1-9][0-9]{8,10}", re.ASCII)
 _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 _MOST_FIELDS = 40
 _ID = re.compile(r"[A-Z][A-Z0-9]{1,24}", re.ASCII)
-_ACTION = re.compile(r"costguard:(?P<kind>keep|stop_now|approve|not_mine)(?::(?P<hours>[1-9][0-9]{0,3})h)?", re.ASCII)
+_ACTION = re.compile(
+    r"costguard:(?P<kind>keep|stop_now|approve|not_mine|start)(?::(?P<hours>[1-9][0-9]{0,3})h)?", re.ASCII
+)
 _OURS = "costguard:"
 _TRIGGER = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
 _LONGEST_ADDRESS = 500

@@ -25,6 +25,7 @@ from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.runs import LookRepository
 from costguard.engine.ledger.snoozes import KeepTag
+from costguard.engine.ledger.starts import VOLUMES
 from costguard.engine.notify.notices import INSTANCE_WORDS, Words
 from costguard.engine.run.act import pause_reason
 from costguard.engine.run.close_reads import fit_to_tell
@@ -90,7 +91,10 @@ class InstanceHandler:
         if bar is not None:
             return bar
         together = copied_at_once(case, detail) if action.verb is Verb.SNAPSHOT else ()
-        return PrecheckResult(heard, _resources(action, case, detail), copies=together)
+        before = {}
+        if action.verb is Verb.STOP:  # what it is started again with: an owner may ask for that
+            before = {VOLUMES: ",".join(sorted(volume.ref.native_id for volume in detail.volumes))}
+        return PrecheckResult(heard, _resources(action, case, detail), before, together)
 
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
         """That of the rule for machines, where it still says the same."""
@@ -314,6 +318,15 @@ def machine_handler(world: RunContext) -> InstanceHandler:
     return InstanceHandler(world.readings, world.executors, world.memory)
 
 
+def started_again(world: RunContext, run_id: str, looked: Scan) -> Any:
+    """What was tried of the starts that people asked for; () where nobody asked, and nothing is loaded for it."""
+    if not any(True for _ in world.memory.starts.open()):
+        return ()
+    from costguard.engine.answers.starting import start_asked
+
+    return start_asked(world, run_id, looked)
+
+
 def machine_messages(world: RunContext) -> Words:
     """What people are told of machines."""
     del world
@@ -349,6 +362,7 @@ RUNNER = GuardRunner(
     name=IDLE_GPU,
     see=see_machines,
     plan_of=plan_from,
+    ahead=started_again,
     handler=machine_handler,
     messages=machine_messages,
     fit_to_tell=fit_to_tell,

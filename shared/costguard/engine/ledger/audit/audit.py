@@ -42,6 +42,7 @@ class AuditWhat(str, Enum):
     APPROVAL = "approval"
     SNOOZE = "snooze"
     KEEP_TAG = "keep_tag"
+    START = "start"
     POLICY = "policy"
     RETENTION = "retention"
 

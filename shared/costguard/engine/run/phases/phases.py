@@ -182,6 +182,9 @@ class Phases:
             return known.parts
         manifest = self._manifest(book, blobs)
         world, seen = self._entering(manifest), self._seen(manifest, book, blobs)
+        runner = runner_of(world.guard)
+        if runner.ahead is not None:
+            runner.ahead(world, self.run_id, seen)
         plan = plan_from(world, self.run_id, seen, deadline=deadline, remember=True)
         log_gaps(plan)
         plan = committed(world, plan)

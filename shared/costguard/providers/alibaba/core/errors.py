@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from costguard.domain.errors import (
     AccessDeniedError,
+    NoCapacityError,
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
@@ -60,6 +61,12 @@ _TRANSIENT = frozenset(
         *("InternalError", "InternalFailure", "ServiceUnavailable", "SystemBusy", "UnknownError"),
     }
 )
+_NO_CAPACITY = ("OperationDenied.NoStock",)
+"""Sold out in the zone (ECS API, error codes). A machine that was stopped economically may fail to start for that.
+
+Source: ECS API, StartInstances, "Precautions".
+"""
+
 _BUSY = frozenset({"ConcurrentCallNotSupported"})
 """Somebody else changes the organisation now: nothing was done."""
 _ALREADY_SENT = frozenset(
@@ -134,6 +141,8 @@ def _refusal(operation: str, code: str, message: str, status: int, *, changes: b
         kind = AccessDeniedError
     elif code in _ALREADY_SENT or code in _TRANSIENT or status >= _SERVER_FAULT:
         kind = OutcomeUnknownError if changes else UnavailableError
+    elif code in _NO_CAPACITY:
+        kind = NoCapacityError
     elif _GONE.search(code) and not code.startswith(_NOT_OF_A_RESOURCE):
         kind = NotFoundError
     else:

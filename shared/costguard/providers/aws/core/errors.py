@@ -10,6 +10,7 @@ from typing import Any
 from costguard.domain.errors import (
     AccessDeniedError,
     DeniedByOrganisationError,
+    NoCapacityError,
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
@@ -78,12 +79,10 @@ _GONE = frozenset(
     }
 )
 _GONE_OF = frozenset({("kms", "NotFoundException")})  # elsewhere a setting that is missing
-_REFUSED_THOUGH_5XX = frozenset(
-    {
-        *("InsufficientAddressCapacity", "InsufficientCapacity", "InsufficientHostCapacity"),
-        *("InsufficientInstanceCapacity", "InsufficientReservedInstanceCapacity"),
-    }
-)
+_NO_CAPACITY = frozenset({"InsufficientCapacity", "InsufficientHostCapacity", "InsufficientInstanceCapacity"})
+"""Of machines. Source: EC2 API, "Error codes for the Amazon EC2 API", server error codes."""
+
+_REFUSED_THOUGH_5XX = frozenset({"InsufficientAddressCapacity", "InsufficientReservedInstanceCapacity"})
 
 
 def vendor_faults() -> tuple[type[Exception], ...]:
@@ -147,6 +146,8 @@ def _from_answer(response: Any, operation: str, *, changes: bool) -> ProviderErr
         kind = NotFoundError
     elif code == NO_BILL_YET:
         kind = UnavailableError
+    elif code in _NO_CAPACITY:
+        kind = NoCapacityError
     elif status >= 500 and code not in _REFUSED_THOUGH_5XX:  # noqa: PLR2004 - HTTP's own number
         kind = OutcomeUnknownError if changes else UnavailableError
     else:

@@ -115,6 +115,7 @@ PURPOSES: Mapping[str, Purpose] = MappingProxyType(
             Purpose("rotate", "rotates keys", frozenset({Feature.ROTATE})),
             Purpose("succeed", "makes a key in another's place and moves its alias", frozenset({Feature.SUCCEED})),
             Purpose("keep_tag", "writes a Keep on its machine, as a tag", frozenset({Feature.KEEP_TAG})),
+            Purpose("start", "starts again what it stopped, where the owner asks for it", frozenset({Feature.START})),
             Purpose("fix_network", "mends networks, and undoes that", frozenset({Feature.FIX_NETWORK})),
             Purpose("freeze", "attaches the one freezing policy to groups of people", frozenset({Feature.FREEZE})),
             Purpose(
@@ -158,7 +159,7 @@ _KEPT = ("deny", "ledger", "secrets", "objects")
 
 FUNCTIONS: Mapping[str, Needs] = MappingProxyType(
     {
-        "idle_gpu": Needs(("scan-idle_gpu", *_KEPT), ("act-idle_gpu",), ("members",), ("mail", "keep_tag")),
+        "idle_gpu": Needs(("scan-idle_gpu", *_KEPT), ("act-idle_gpu",), ("members",), ("mail", "keep_tag", "start")),
         "budget": Needs(
             ("scan-budget", *_KEPT), ("act-budget",), ("members",), ("mail", "freeze", "freeze-organisation")
         ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from costguard.domain.errors import (
     AccessDeniedError,
+    NoCapacityError,
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
@@ -40,6 +41,9 @@ _BROKEN = (
     "FailedOperation.QueryCountFailed",
     "UnsupportedOperation.ServiceTemporaryUnavailable",
 )
+_NO_CAPACITY = {"cvm": ("ResourceInsufficient", "ResourcesSoldOut")}
+"""By product, as CBS says ResourceInsufficient.OverQuota of a quota. Source: CVM API, "Error codes"."""
+
 _UNKNOWN_TO_STAND_INS = ("InvalidAction", "ActionOffline", "NoSuchProduct", "NoSuchVersion")
 _CLOCK = ("AuthFailure.SignatureExpire",)
 _STALE = ("AuthFailure.TokenFailure", "AuthFailure.SecretIdNotFound")
@@ -68,6 +72,8 @@ def from_answer(code: str, message: str, operation: str, *, changes: bool, stand
         kind = NotFoundError
     elif _is(code, _BROKEN):
         kind = OutcomeUnknownError if changes else UnavailableError
+    elif _is(code, _NO_CAPACITY.get(operation.split(":", 1)[0], ())):
+        kind = NoCapacityError
     elif stand_in and _is(code, _UNKNOWN_TO_STAND_INS):
         return RefusedError(detail, operation=operation, code=UNSUPPORTED)
     else:
