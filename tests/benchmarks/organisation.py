@@ -129,6 +129,7 @@ class Stage:
             clock=self.time,
             policy_now=lambda: self.policy,
             workers=Lanes(self.time),
+            actors=Lanes(self.time, 16),
         )
 
 

@@ -83,6 +83,7 @@ class PolicyRead:
     at: datetime
     writes: int
     version: int | None
+    task: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ class Effect:
     last_write: int
     changed: bool
     intent_written: bool
+    task: int = 0
 
 
 @dataclass(frozen=True, slots=True)

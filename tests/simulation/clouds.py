@@ -361,6 +361,7 @@ class FaultyExecutor(Reader):
             process.last_write,
             changed,
             action.action_id in self.clouds.shelf.intents,
+            process.task,
         )
         chronicle.effects.append(effect)
         self.clouds.watch(effect)

@@ -42,13 +42,31 @@ class Process:
     dead: bool = False
     finished: bool = False
     alone: bool = True  # no other process lived while it did
-    writes: int = 0  # writes to the ledger that the store took, whether or not the answer came back
-    last_write: int = 0  # the boundary call that was the last of them
     crashed_at: int | None = None
     guard: str = "idle_gpu"
     began: datetime | None = None
     struck: set[Port] = field(default_factory=set)  # where a fault met it
     tasks: list[greenlet] = field(default_factory=list)
+    _written: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def task(self) -> int:
+        """Which of the tasks of this process runs now."""
+        return id(getcurrent())
+
+    @property
+    def writes(self) -> int:
+        """Writes of this task to the ledger that the store took, whether or not the answer came back."""
+        return self._written.get(self.task, (0, 0))[0]
+
+    @property
+    def last_write(self) -> int:
+        """The boundary call that was the last of them."""
+        return self._written.get(self.task, (0, 0))[1]
+
+    def wrote(self, call: int) -> None:
+        """This task wrote, by this boundary call."""
+        self._written[self.task] = (self.writes + 1, call)
 
 
 @dataclass(slots=True)

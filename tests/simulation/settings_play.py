@@ -183,6 +183,7 @@ class SettingsSimulation:
             host_paused=delivery.host_paused,
             policy_problem=found.problem,
             workers=ProcessWorkers(self.hub, process),
+            actors=ProcessWorkers(self.hub, process),
             keys={cloud: FaultyKeys(self.settings, process)},
             rotators={cloud: lambda: FaultyRotator(self.settings, process)},
             networks={cloud: FaultyNetworks(self.settings, process)},

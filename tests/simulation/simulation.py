@@ -190,6 +190,7 @@ class Simulation:
             host_paused=delivery.host_paused,
             policy_problem=found.problem,
             workers=ProcessWorkers(self.hub, process),
+            actors=ProcessWorkers(self.hub, process),
             spends={cloud: FaultySpend(self.clouds, process) for cloud in self.cloud_names},
         )
         tell_of_broken_policy(memory, found, "en", clock.now())
@@ -315,7 +316,7 @@ class _PolicySource:
         version = simulation.versions[number]
         failed = fault in {Fault.LOST, Fault.DENIED} or fault is Fault.BROKEN or version.broken
         entry = PolicyRead(
-            process, simulation.hub.calls, simulation.hub.now, process.writes, None if failed else number
+            process, simulation.hub.calls, simulation.hub.now, process.writes, None if failed else number, process.task
         )
         simulation.chronicle.policies.append(entry)
         if fault in {Fault.LOST, Fault.DENIED}:

@@ -156,8 +156,7 @@ class FaultyLedger:
             raise VersionConflictError("another writer was first")
         self._inner.shelf.writer, self._inner.shelf.calls = self._process, self._hub.calls
         self._inner.transact(operations)
-        self._process.writes += 1
-        self._process.last_write = self._hub.calls
+        self._process.wrote(self._hub.calls)
         if fault is Fault.LOST_ANSWER:
             raise LedgerError("the ledger took it and its answer was lost")
 

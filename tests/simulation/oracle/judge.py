@@ -130,7 +130,7 @@ class Judge:
         if look is None or look.shown is None:
             yield 8, "the process that did it had not looked at it"
             return
-        read = _last(self._chronicle.policies, effect)
+        read = next((one for one in reversed(self._chronicle.policies) if _of_one_task(one, effect)), None)
         good = read
         if read is not None and read.version is None:
             good = next((one for one in reversed(self._chronicle.policies) if one.version is not None), None)
@@ -183,6 +183,11 @@ class Judge:
 def _demands(shown: InstanceDetail, version: PolicyVersion) -> list[Demand]:
     instance = shown.instance
     return [one for budget in version.budgets for one in budget.demands(instance.ref.cloud, instance.tags)]
+
+
+def _of_one_task(read: PolicyRead, effect: Effect) -> bool:
+    """Shards are acted in side by side: what another shard's task has read says nothing of this call."""
+    return read.process is effect.process and read.task == effect.task
 
 
 def _recent(good: PolicyRead, effect: Effect) -> bool:

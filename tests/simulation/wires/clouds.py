@@ -393,6 +393,7 @@ class WireExecutor(FaultyExecutor):
             process.last_write,
             changed=True,
             intent_written=action.action_id in self.clouds.shelf.intents,
+            task=process.task,
         )
         self.clouds.chronicle.effects.append(effect)
         self.clouds.watch(effect)

@@ -7,6 +7,7 @@ looking, in a later run, says what came of it.
 from __future__ import annotations
 
 import logging
+import threading
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -141,24 +142,61 @@ def pause_reason(memory: Memory, *, host_paused: bool) -> Reason | None:
 def act(
     plan: Plan, world: RunContext, hand: ActionHandler, deadline: datetime | None = None
 ) -> tuple[ActionResult, ...]:
-    """Carry out `plan.due` by `hand`, one case after another; a failure of one never hides or stops another.
+    """Carry out `plan.due` by `hand`; a failure of one case never hides or stops another. Results are as planned.
+
+    Where `hand` says that no shard rests on another, shards are acted in side by side; within one it is one case after
+    another, so that what became of the first is known before the second. What is next in line follows when all that was
+    due is over, for each that gave way to it.
 
     Raises:
         LedgerError: memory failed: nothing further is attempted, because nothing could be remembered.
     """
-    results: list[ActionResult] = []
-    index = PlanIndex.of(plan)
+    index, halted = PlanIndex.of(plan), threading.Event()
     line: defaultdict[str, deque[tuple[Action, ...]]] = defaultdict(deque)
     for waiting in _by_case(plan.next_in_line):
         line[cap_of(waiting[0].rule, waiting[0].verb)].append(waiting)
-    for actions in _by_case(action for action in plan.due if action.verb is not Verb.WARN):
-        done = _act_on_case(index, actions, world, hand, deadline)
-        results.extend(done)
-        behind = line[cap_of(actions[0].rule, actions[0].verb)]
-        while behind and _gave_way(done):
-            done = _act_on_case(index, behind.popleft(), world, hand, deadline, drawn=True)
-            results.extend(done)
+    results: list[ActionResult] = []
+    turns = list(_by_case(action for action in plan.due if action.verb is not Verb.WARN))
+    drawn = False
+    while turns:
+        lanes: dict[object, list[int]] = {}
+        for place, actions in enumerate(turns):
+            lanes.setdefault(actions[0].subject.shard if hand.shards_apart else None, []).append(place)
+        tasks = [partial(_one_lane, index, turns, own, world, hand, deadline, halted, drawn) for own in lanes.values()]
+        done: dict[int, list[ActionResult]] = {}
+        for _, found in world.actors.each(tasks):
+            done.update(found)
+        results.extend(result for place in range(len(turns)) for result in done[place])
+        behind = (
+            line[cap_of(actions[0].rule, actions[0].verb)]
+            for place, actions in enumerate(turns)
+            if _gave_way(done[place])
+        )
+        turns, drawn = [each.popleft() for each in behind if each], True
     return tuple(results)
+
+
+def _one_lane(
+    index: PlanIndex,
+    turns: Sequence[Sequence[Action]],
+    places: Sequence[int],
+    world: RunContext,
+    hand: ActionHandler,
+    deadline: datetime | None,
+    halted: threading.Event,
+    drawn: bool,  # noqa: FBT001 - a task has no names
+) -> dict[int, list[ActionResult]]:
+    """What became of these turns, one after another, until memory fails for anybody."""
+    done: dict[int, list[ActionResult]] = {}
+    try:
+        for place in places:
+            if halted.is_set():
+                break
+            done[place] = _act_on_case(index, turns[place], world, hand, deadline, drawn=drawn)
+    except BaseException:
+        halted.set()
+        raise
+    return done
 
 
 def _by_case(actions: Iterable[Action]) -> Iterator[tuple[Action, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Protocol, TypeVar
 
 from costguard.cases import Case, decision_id
@@ -66,7 +67,8 @@ class RunContext:
     its networks; `rotators` and `network_remediators` open what can change them, and nothing else, where a rule
     enforces; `successors` what makes a key in another's place, where such a rule allows that. `trails` tell who
     launched what; a cloud without one is not asked. `deployment` is which one this is; None looks for no other.
-    `keep_taggers` open what can write a Keep on a machine, and nothing else, where the policy asks for that.
+    `keep_taggers` open what can write a Keep on a machine, and nothing else, where the policy asks for that. `actors`
+    act in shards side by side: more of them than read, as an action waits and holds no page of answers.
     """
 
     guard: str
@@ -82,6 +84,7 @@ class RunContext:
     policy_problem: Reason | None = None
     language: str = "en"
     workers: Workers = field(default_factory=ThreadWorkers)
+    actors: Workers = field(default_factory=partial(ThreadWorkers, 16))
     doubts: Mapping[str, Reason] = field(default_factory=dict)
     spends: Mapping[str, SpendSource] = field(default_factory=dict)
     freezers: Mapping[str, Callable[[], FreezeControl]] = field(default_factory=dict)
@@ -154,7 +157,14 @@ class PrecheckResult:
 
 
 class ActionHandler(Protocol):
-    """What acts on one kind of subject; `act` brings claims, caps, intents and outcomes to it."""
+    """What acts on one kind of subject; `act` brings claims, caps, intents and outcomes to it.
+
+    `shards_apart`: nothing that it looks at or does in one shard rests on another, so that many threads may use it.
+    """
+
+    @property
+    def shards_apart(self) -> bool:
+        """Whether shards may be acted in side by side."""
 
     def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
         """Why not, after reading the subject again just before the call."""

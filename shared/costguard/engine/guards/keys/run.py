@@ -146,6 +146,8 @@ def _sent(memory: Memory, case: Case) -> Iterator[Intent]:
 class KeyHandler:
     """`ActionHandler` for keys: turns rotation on, sets its period, rotates, makes a successor and moves an alias."""
 
+    shards_apart = False  # a few a day: nothing is won, and `_seen` is for one thread
+
     def __init__(
         self,
         sources: Mapping[str, KeySource],

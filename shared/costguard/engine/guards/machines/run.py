@@ -56,6 +56,8 @@ from costguard.report.facts import ResourceSnapshot
 class InstanceHandler:
     """`ActionHandler` for machines: idle ones, and those that a spent budget asks for."""
 
+    shards_apart = True
+
     def __init__(
         self, readings: Mapping[str, CloudReaders], executors: Mapping[str, ActionExecutor], memory: Memory
     ) -> None:

@@ -72,6 +72,8 @@ class _Turn:
 class NetworkHandler:
     """`ActionHandler` for networks; it may change what the port of the cloud's remediator names, and nothing else."""
 
+    shards_apart = False  # a way in may lead through another region: each mend is looked at after the one before
+
     def __init__(self, world: RunContext) -> None:
         self._world = world
         self._turns = _Turns(world.memory.store)
