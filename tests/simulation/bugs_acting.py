@@ -194,17 +194,6 @@ _DOING = (
         (Edit(_ACT, "    full = _reserve(first, plan, case, world, hand, now)\n", "    full = None\n"),),
     ),
     Bug(
-        "cap-raced-inside-one-run",
-        (7,),
-        (
-            Edit(
-                "costguard.engine.ledger.caps",
-                "                self._store.put(record, version)\n",
-                "                self._store.put(record, self._read(guard, cap)[1])\n",
-            ),
-        ),
-    ),
-    Bug(
         "sent-reservation-given-back",
         (7,),
         (

@@ -186,7 +186,7 @@ class FaultyInventory(Reader):
                     remembered, found[ref] = clouds.shown[ref]
                     as_of[ref] = remembered - _JUST_BEFORE
         for ref in refs:
-            look = Look(self.process, hub.calls, hub.now, as_of[ref], self.process.writes, found.get(ref))
+            look = Look(self.process, hub.calls, hub.now, as_of[ref], self.process.of_task[0], found.get(ref))
             clouds.chronicle.looks.setdefault(ref.native_id, []).append(look)
         return {ref: _as_listed(one) for ref, one in found.items()}
 
@@ -357,8 +357,7 @@ class FaultyExecutor(Reader):
             action.resource.native_id,
             action.action_id,
             action.decision_id,
-            process.writes,
-            process.last_write,
+            *process.of_task,
             changed,
             action.action_id in self.clouds.shelf.intents,
             process.task,

@@ -47,6 +47,8 @@ class Process:
     began: datetime | None = None
     struck: set[Port] = field(default_factory=set)  # where a fault met it
     tasks: list[greenlet] = field(default_factory=list)
+    writes: int = 0  # writes to the ledger that the store took, whether or not the answer came back
+    last_write: int = 0  # the boundary call that was the last of them
     _written: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -55,18 +57,14 @@ class Process:
         return id(getcurrent())
 
     @property
-    def writes(self) -> int:
-        """Writes of this task to the ledger that the store took, whether or not the answer came back."""
-        return self._written.get(self.task, (0, 0))[0]
-
-    @property
-    def last_write(self) -> int:
-        """The boundary call that was the last of them."""
-        return self._written.get(self.task, (0, 0))[1]
+    def of_task(self) -> tuple[int, int]:
+        """`writes` and `last_write` of this task alone: shards are acted in side by side."""
+        return self._written.get(self.task, (0, 0))
 
     def wrote(self, call: int) -> None:
         """This task wrote, by this boundary call."""
-        self._written[self.task] = (self.writes + 1, call)
+        self.writes, self.last_write = self.writes + 1, call
+        self._written[self.task] = (self.of_task[0] + 1, call)
 
 
 @dataclass(slots=True)

@@ -316,7 +316,12 @@ class _PolicySource:
         version = simulation.versions[number]
         failed = fault in {Fault.LOST, Fault.DENIED} or fault is Fault.BROKEN or version.broken
         entry = PolicyRead(
-            process, simulation.hub.calls, simulation.hub.now, process.writes, None if failed else number, process.task
+            process,
+            simulation.hub.calls,
+            simulation.hub.now,
+            process.of_task[0],
+            None if failed else number,
+            process.task,
         )
         simulation.chronicle.policies.append(entry)
         if fault in {Fault.LOST, Fault.DENIED}:

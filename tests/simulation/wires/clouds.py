@@ -278,7 +278,7 @@ class WireInventory(FaultyInventory):
         machines = {ref.native_id: clouds.world.machines[ref.native_id].ref for ref in refs}
         truth = clouds.whole(to_product([*machines.values()]))
         for native_id, ref in machines.items():
-            look = Look(self.process, hub.calls, hub.now, hub.now, self.process.writes, truth.get(to_product(ref)))
+            look = Look(self.process, hub.calls, hub.now, hub.now, self.process.of_task[0], truth.get(to_product(ref)))
             clouds.chronicle.looks.setdefault(native_id, []).append(look)
         return found
 
@@ -389,8 +389,7 @@ class WireExecutor(FaultyExecutor):
             resource,
             action.action_id,
             action.decision_id,
-            process.writes,
-            process.last_write,
+            *process.of_task,
             changed=True,
             intent_written=action.action_id in self.clouds.shelf.intents,
             task=process.task,
