@@ -18,6 +18,8 @@ locals {
   ]
   own_settings = ["COSTGUARD_ALIBABA_ROLE", "COSTGUARD_ANSWER_URL", "COSTGUARD_NAME", "COSTGUARD_POLICY", "COSTGUARD_REPORTS"]
 
+  secret_prefix = var.secret_store == "kms" ? "secret:" : "secret:oss://${local.bucket}/secrets/"
+
   for_all = ["COSTGUARD_PAUSED"] # the kill switch reaches everything, whoever names it
 
   # What this deployment knows itself; each function gets what it reads.
@@ -29,7 +31,7 @@ locals {
       { for key, value in local.made_settings : key => value if contains(reads, key) },
       { for key, value in var.settings : key => value if contains(reads, key) || contains(local.for_all, key) || !contains(local.known_settings, key) },
       { for key, value in var.settings : key => value if key == "COSTGUARD_ALIBABA_EXTERNAL_ID" && contains(keys(local.enters), name) },
-      { for key, at in var.secrets : key => "secret:${at}" if contains(reads, key) },
+      { for key, at in var.secrets : key => "${local.secret_prefix}${at}" if contains(reads, key) },
       contains(keys(local.enters), name) ? { COSTGUARD_ALIBABA_ROLE = "${var.member_role}-${local.dashed[name]}" } : {},
     )
   }

@@ -61,7 +61,7 @@ resource "alicloud_oss_bucket_policy" "policy" {
       Effect    = "Deny"
       Principal = ["*"]
       Action    = ["oss:*"]
-      Resource  = [for prefix in ["policy", "reports"] : "acs:oss:*:${local.account}:${local.bucket}/${prefix}/*"]
+      Resource  = [for prefix in ["policy", "reports", "secrets"] : "acs:oss:*:${local.account}:${local.bucket}/${prefix}/*"]
       Condition = { Bool = { "acs:SecureTransport" = ["false"] } }
     }]
   })

@@ -37,7 +37,7 @@ locals {
         "\"acs:oss:*:*:costguard*/reports/*\"", jsonencode("acs:oss:*:${local.account}:${local.bucket}/reports/*")),
         "\"acs:kms:*:*:secret/costguard*\"", join(",", [for secret in local.secret_names[pair.function] : jsonencode("acs:kms:${var.region}:${local.account}:secret/${secret}")])
       )
-    }) if pair.purpose != "secrets" || length(local.secret_names[pair.function]) > 0
+    }) if pair.purpose != "secrets" || (var.secret_store == "kms" && length(local.secret_names[pair.function]) > 0)
   }
 
   documents = {
@@ -45,7 +45,8 @@ locals {
       Version = "1"
       Statement = concat(
         flatten([for key, one in local.narrowed : jsondecode(one.document).Statement if one.function == name]),
-        length(var.secret_keys) > 0 && length(local.secret_names[name]) > 0 ? [{ Effect = "Allow", Action = ["kms:Decrypt"], Resource = [for id in var.secret_keys : "acs:kms:${var.region}:${local.account}:key/${id}"] }] : [],
+        var.secret_store == "bucket" && length(local.secret_names[name]) > 0 ? [{ Effect = "Allow", Action = ["oss:GetObject"], Resource = [for secret in local.secret_names[name] : "acs:oss:*:${local.account}:${local.bucket}/secrets/${secret}"] }] : [],
+        var.secret_store == "kms" && length(var.secret_keys) > 0 && length(local.secret_names[name]) > 0 ? [{ Effect = "Allow", Action = ["kms:Decrypt"], Resource = [for id in var.secret_keys : "acs:kms:${var.region}:${local.account}:key/${id}"] }] : [],
         can(facts.schedule) ? [{ Effect = "Allow", Action = ["mns:SendMessage"], Resource = ["${local.dead_letters}/messages", local.dead_letters] }] : [],
       )
     })

@@ -198,6 +198,17 @@ variable "desk_networks" {
   }
 }
 
+variable "secret_store" {
+  description = "Where `secrets` are kept: kms, whose instance costs some 150 USD a month; or bucket, objects secrets/NAME of this deployment's own, without a key of yours, a log of each reading, and rotation."
+  type        = string
+  default     = "kms"
+
+  validation {
+    condition     = contains(["kms", "bucket"], var.secret_store)
+    error_message = "kms or bucket."
+  }
+}
+
 variable "secret_keys" {
   description = "The ids of the KMS keys that encrypt those secrets: whoever reads a secret must be able to use its key."
   type        = list(string)

@@ -24,7 +24,7 @@ resource "aws_dynamodb_table" "ledger" {
   }
 
   point_in_time_recovery {
-    enabled = true
+    enabled = var.ledger_backup
   }
 
   server_side_encryption {

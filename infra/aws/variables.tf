@@ -187,6 +187,12 @@ variable "deletion_protection" {
   default     = true
 }
 
+variable "ledger_backup" {
+  description = "Keep backups of the ledger by which it can be put back as it was at any second of the last 35 days; paid by its size. Without them what is lost or overwritten stays so, and every wait begins anew."
+  type        = bool
+  default     = true
+}
+
 variable "grants" {
   description = "Purposes that only some policies ask for, where `enforce`: succeed, keep_tag, start, freeze, freeze-organisation."
   type        = set(string)

@@ -19,6 +19,7 @@ from cloudstand.tencent.core.objects import cos_stand_in
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.wire.objects import ObjectStandIn
 from costguard.adapters.object_stores.folder import FolderStore
+from costguard.connections.secrets import SecretKeeper
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -34,6 +35,7 @@ from costguard.providers.alibaba.core import services as oss
 from costguard.providers.aws.core import services as s3
 from costguard.providers.kit.core.credentials import Keys
 from costguard.providers.tencent.core import services as cos
+from costguard.settings import load_settings
 
 NOW = datetime(2026, 1, 19, 6, 7, 8, tzinfo=timezone.utc)
 KEYS = Keys("key-id", "a secret", "a token")
@@ -328,3 +330,44 @@ def test_policies_reach_the_prefix_alone() -> None:
         assert len(actions) == 2
         assert not [action for action in actions if "Delete" in action or "Acl" in action or "List" in action]
         assert all(resource.endswith("acme-1250000000/costguard/*") for resource in resources)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b"postgresql://there\n", "postgresql://there"), (b"", "is empty"), (b"\n", "is empty"), (b"\xff", "binary")],
+)
+def test_a_secret_may_be_an_object_of_oss(body: bytes, said: str) -> None:
+    """`secret:oss://BUCKET/NAME`, for those who want no instance of KMS; what is no text is never taken for one."""
+    with oss_stand_in("acme-reports", "cn-hangzhou", to_world(KEYS), _now) as bucket:
+        store = oss.open_oss(
+            "oss://acme-reports/secrets/costguard?region=cn-hangzhou", KEYS, now=_now, endpoint=bucket.url
+        )
+        store.put("ledger", body, "text/plain")
+        secrets = oss.OssSecrets("cn-hangzhou", KEYS, now=_now, endpoint=bucket.url)
+        name = "oss://acme-reports/secrets/costguard/ledger"
+        if said.startswith("postgresql"):
+            assert secrets.read(name) == said
+        else:
+            with pytest.raises(RefusedError, match=said):
+                secrets.read(name)
+        with pytest.raises(NotFoundError):
+            secrets.read(f"{name}-other")
+        stranger = oss.OssSecrets("cn-hangzhou", Keys("another", "key"), now=_now, endpoint=bucket.url)
+        with pytest.raises(AccessDeniedError) as refused:
+            stranger.read(name)
+        assert secrets.fix_for(refused.value)
+
+
+def test_a_setting_is_read_from_an_object_of_oss() -> None:
+    with oss_stand_in("acme-reports", "cn-hangzhou", to_world(KEYS), _now) as bucket:
+        store = oss.open_oss("oss://acme-reports/secrets?region=cn-hangzhou", KEYS, now=_now, endpoint=bucket.url)
+        store.put("slack", b'{"token": "xoxb-1"}', "text/plain")
+        environment = {
+            "COSTGUARD_SLACK_TOKEN": "secret:oss://acme-reports/secrets/slack?region=cn-hangzhou#token",
+            "ALIBABA_CLOUD_ACCESS_KEY_ID": KEYS.key_id,
+            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": KEYS.secret,
+            "ALIBABA_CLOUD_SECURITY_TOKEN": KEYS.token,
+            "COSTGUARD_ALIBABA_ENDPOINT": bucket.url,
+        }
+        settled = SecretKeeper().settled(load_settings(environment), NOW)
+        assert settled.slack_token.reveal() == "xoxb-1"

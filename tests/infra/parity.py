@@ -27,6 +27,8 @@ _OWN = {
     ("aws", "log_key_arn"): "SLS and CLS encrypt by a role of their own",
     ("alibaba", "desk_networks"): "DynamoDB is reached by permission alone, PostgreSQL by network too",
     ("tencent", "desk_networks"): "of the same",
+    ("aws", "ledger_backup"): "DynamoDB's are paid apart; those of the databases are in their price",
+    ("alibaba", "secret_store"): "its KMS alone asks for an instance; the others' stores cost cents",
     ("alibaba", "secret_keys"): "its secrets are kept with keys of the customer's own, always",
     ("alibaba", "alert_region"): "where SLS keeps people depends on the site",
 }

@@ -137,6 +137,16 @@ def test_the_store_of_secrets_is_what_alibaba_asks_most_for() -> None:
     assert round(sum(each.amount for each in ledger if each), 1) == Decimal("21.6")
 
 
+def test_without_the_dear_parts_they_are_not_paid() -> None:
+    """Each is a variable, and a page says what is lost without it."""
+    without = cost("alibaba", secret_store="bucket", region="cn-hangzhou")
+    assert {each.item for each in without.lines}.isdisjoint({Item.SECRET_STORE, Item.KEYS, Item.SECRETS})
+    assert sum(each.amount for each in without.known) < 25
+    assert Item.LEDGER_BACKUP not in {each.item for each in cost(ledger_backup=False).lines}
+    for cloud, name in (("alibaba", "secret_store"), ("aws", "ledger_backup"), ("aws", "log_retention_days")):
+        assert f"`{name}`" in (ROOT / f"docs/deploy-{cloud}.md").read_text("utf-8")
+
+
 def test_a_region_without_a_price_has_none() -> None:
     for cloud, region in (("alibaba", "eu-central-1"), ("tencent", "ap-tokyo")):
         ledger = line(cost(cloud, region=region), Item.LEDGER)
@@ -209,7 +219,7 @@ def test_variables_are_those_of_the_modules(cloud: str) -> None:
     }
     ours = {name: kind for name, kind in READ.items() if name in declared}
     assert {name: declared[name] for name in ours} == ours
-    assert cloud != "aws" or set(ours) == set(READ)
+    assert set(READ) - set(ours) <= {"secret_store"} if cloud == "aws" else "name" in ours
 
 
 def test_variables_of_a_plan_are_those_that_it_tells() -> None:

@@ -68,6 +68,12 @@ def reference(value: str, setting: str = SLACK, **more: str) -> SecretReference:
     [
         (ON_LAMBDA, "secret:costguard/slack", ("aws", "costguard/slack", "", "", "")),
         (ON_FC, "secret:slack#token", ("alibaba", "slack", "token", "", "")),
+        (ON_FC, "secret:oss://acme-1/secrets/slack#token", ("alibaba", "oss://acme-1/secrets/slack", "token", "", "")),
+        (
+            ON_LAMBDA,
+            "secret:alibaba-intl:oss://acme-1/a/b?region=ap-southeast-1",
+            ("alibaba-intl", "oss://acme-1/a/b", "", "ap-southeast-1", ""),
+        ),
         (ON_SCF, "secret:slack?version=v1", ("tencent", "slack", "", "", "v1")),
         (
             {},
@@ -103,6 +109,14 @@ def test_a_reference_says_where_and_what(host: dict[str, str], value: str, expec
         ({SLACK: "secret:a b", **ON_LAMBDA}, "is no name of a secret"),
         ({SLACK: "secret:a?zone=1", **ON_LAMBDA}, "is no name of a secret"),
         ({SLACK: "secret:a?version=v1", **ON_LAMBDA}, "versions are named on Tencent Cloud only"),
+        ({SLACK: "secret:aws:oss://acme-1/slack"}, "from a bucket of Alibaba Cloud only"),
+        ({SLACK: "secret:oss://acme-1", **ON_FC}, "names no secret store"),
+        ({SLACK: "secret:oss://acme-1//slack", **ON_FC}, "names no secret store"),
+        ({SLACK: "secret:s3://acme-1/slack", **ON_FC}, "names no secret store"),
+        (
+            {"ALIBABA_CLOUD_ACCESS_KEY_ID": "id", "ALIBABA_CLOUD_ACCESS_KEY_SECRET": "secret:oss://acme-1/key"},
+            "is what the secret store of alibaba is read with",
+        ),
         ({"COSTGUARD_POLICY": "secret:aws:policy"}, "COSTGUARD_POLICY holds no secret"),
         ({"COSTGUARD_PAUSED": "secret:aws:paused"}, "COSTGUARD_PAUSED holds no secret"),
         (

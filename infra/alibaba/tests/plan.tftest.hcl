@@ -179,6 +179,28 @@ run "only_who_reads_secrets_may_use_their_key" {
   }
 }
 
+run "secrets_in_the_bucket" {
+  command = apply
+
+  variables {
+    secret_store = "bucket"
+    secret_keys  = ["key-hzz-0001"]
+  }
+
+  assert {
+    condition     = alicloud_fcv3_function.timed["idle_gpu"].environment_variables.COSTGUARD_LEDGER == "secret:oss://costguard-1234567890123456-cn-hangzhou/secrets/costguard/ledger"
+    error_message = alicloud_fcv3_function.timed["idle_gpu"].environment_variables.COSTGUARD_LEDGER
+  }
+  assert {
+    condition     = strcontains(alicloud_ram_policy.own["idle_gpu"].policy_document, "acs:oss:*:1234567890123456:costguard-1234567890123456-cn-hangzhou/secrets/costguard/ledger") && !strcontains(alicloud_ram_policy.own["idle_gpu"].policy_document, "kms:")
+    error_message = alicloud_ram_policy.own["idle_gpu"].policy_document
+  }
+  assert {
+    condition     = !strcontains(alicloud_ram_policy.own["idle_gpu"].policy_document, "/secrets/*")
+    error_message = "A role reads every secret."
+  }
+}
+
 run "a_secret_is_no_setting" {
   command = plan
 

@@ -16,6 +16,9 @@ from costguard.settings import SecretReference, Settings, references_in, with_se
 KEPT_FOR = timedelta(minutes=15)
 """How long a secret is used before it is read again: how late a process learns of a new one."""
 
+IN_BUCKET = "oss://"
+"""What the name of a secret begins with that is an object: `oss://BUCKET/NAME`."""
+
 _SECONDS = 20.0  # of one request, and the longest wait before another: a function has work to do after it
 OpenStore = Callable[[Settings, SecretReference, str], SecretStore]
 """Settings, reference, region → where it is kept, as `open_secret_store` does."""
@@ -43,12 +46,15 @@ class SecretKeeper:
         whole = _whole(settings, reference)
         kept = self._kept.get(whole)
         if kept is None or not kept[0] <= now < kept[0] + KEPT_FOR:
-            kept = now, self._read(settings, reference, whole)
+            kept = now, self._read(settings, reference, whole, now)
             self._kept[whole] = kept
         return kept[1] if not reference.field else _field_of(kept[1], reference)
 
-    def _read(self, settings: Settings, reference: SecretReference, whole: SecretReference) -> str:
-        store = self._open_store(settings, reference, whole.region)
+    def _read(self, settings: Settings, reference: SecretReference, whole: SecretReference, now: datetime) -> str:
+        if reference.name.startswith(IN_BUCKET):
+            store = _open_bucket(settings, whole.region, now)
+        else:
+            store = self._open_store(settings, reference, whole.region)
         try:
             return store.read(reference.name, reference.version)
         except ProviderError as err:
@@ -57,6 +63,14 @@ class SecretKeeper:
                 fix = f"make it there, or name its region: secret:NAME?region=REGION{'; or ' if fix else ''}{fix}"
             message = f"{_told(reference)}, region {whole.region}: {err}{f'; {fix}' if fix else ''}"
             raise type(err)(message, operation=err.operation, code=err.code) from err
+
+
+def _open_bucket(settings: Settings, region: str, now: datetime) -> SecretStore:
+    """Secrets as objects of a private bucket of OSS, for those who want no instance of KMS."""
+    from costguard.providers.alibaba.core.services import OssSecrets
+
+    access = settings.alibaba
+    return OssSecrets(region, keys_of(access), now=lambda: now, endpoint=access.endpoint_url)
 
 
 def open_secret_store(settings: Settings, reference: SecretReference, region: str) -> SecretStore:

@@ -217,6 +217,7 @@ _FORM = re.compile(
 )
 _ARN = re.compile(r"arn:(?P<cloud>aws(?:-cn|-us-gov)?):secretsmanager:(?P<region>[a-z0-9-]{4,32}):[0-9]{12}:secret:.+")
 _HOLD_SECRETS = frozenset(variable.name for variable in VARIABLES if variable.secret)
+_OBJECT = re.compile(r"oss://[a-z0-9][a-z0-9-]{2,62}(?:/[A-Za-z0-9_+=.@-]+)+")
 _EXPECTED = "expected secret:NAME, secret:NAME#FIELD or secret:CLOUD:NAME (docs/settings.md)"
 
 
@@ -268,8 +269,12 @@ def reference_of(setting: str, value: str, host: str) -> SecretReference:
     arn = _ARN.fullmatch(name)
     if arn is not None:
         cloud, query = cloud or arn["cloud"], {"region": arn["region"], **query}
-    cloud = cloud or _OWN_STORE.get(host, "")
-    if not cloud or (":" in name and arn is None):
+    in_bucket = _OBJECT.fullmatch(name) is not None
+    cloud = cloud or ("alibaba" if in_bucket else _OWN_STORE.get(host, ""))
+    if in_bucket and provider_of(cloud) != "alibaba":
+        message = f"{setting}: secrets are read from a bucket of Alibaba Cloud only; {_EXPECTED}"
+        raise InvalidInputError(message)
+    if not cloud or (":" in name and arn is None and not in_bucket):
         message = f"{setting} names no secret store; {_EXPECTED}, CLOUD being one of {', '.join(CLOUDS)}"
         raise InvalidInputError(message)
     if setting.startswith(_KEYS.get(provider_of(cloud), "-")):

@@ -161,7 +161,8 @@ def _aws(functions: Sequence[Function], variables: Mapping[str, Any], assumed: A
     yield line(Item.LEDGER_WRITES, LEDGER_WRITES_A_RUN * runs, "units", "write")
     yield line(Item.LEDGER_READS, LEDGER_READS_A_RUN * runs, "units", "read")
     yield line(Item.LEDGER_STORAGE, LEDGER_GB, "gb_months", "ledger_gb_month")
-    yield line(Item.LEDGER_BACKUP, LEDGER_GB, "gb_months", "backup_gb_month")
+    if variables.get("ledger_backup") is not False:
+        yield line(Item.LEDGER_BACKUP, LEDGER_GB, "gb_months", "backup_gb_month")
     yield line(Item.LOGS_WRITTEN, LOG_GB_A_RUN * starts, "gb", "log_gb")
     yield line(Item.LOGS_KEPT, LOG_GB_A_RUN * starts * _log_months(variables), "gb_months", "log_gb_month")
     yield line(Item.OBJECTS_KEPT, OBJECT_GB, "gb_months", "object_gb_month")
@@ -177,11 +178,12 @@ def _alibaba(functions: Sequence[Function], variables: Mapping[str, Any], assume
     )
     yield CostLine(Item.FUNCTION_TIME, Decimal(units), "cu", prices.ALIBABA["cu"])
     yield from _alibaba_ledger(str(variables.get("region") or ""))
-    secrets = _secret_names(variables) or 1  # the ledger's address is one, always
-    yield CostLine(Item.SECRET_STORE, DAYS_PER_MONTH, "days", prices.ALIBABA["kms_instance_day"])
-    yield CostLine(Item.SECRET_STORE, DAYS_PER_MONTH, "qps_days", prices.ALIBABA["kms_qps_day"])
-    yield CostLine(Item.KEYS, DAYS_PER_MONTH, "key_days", prices.ALIBABA["kms_key_day"])
-    yield CostLine(Item.SECRETS, secrets * DAYS_PER_MONTH, "secret_days", prices.ALIBABA["kms_secret_day"])
+    if variables.get("secret_store") != "bucket":
+        secrets = _secret_names(variables) or 1  # the ledger's address is one, always
+        yield CostLine(Item.SECRET_STORE, DAYS_PER_MONTH, "days", prices.ALIBABA["kms_instance_day"])
+        yield CostLine(Item.SECRET_STORE, DAYS_PER_MONTH, "qps_days", prices.ALIBABA["kms_qps_day"])
+        yield CostLine(Item.KEYS, DAYS_PER_MONTH, "key_days", prices.ALIBABA["kms_key_day"])
+        yield CostLine(Item.SECRETS, secrets * DAYS_PER_MONTH, "secret_days", prices.ALIBABA["kms_secret_day"])
     starts = sum((one.starts for one in functions), Decimal(0))
     yield CostLine(Item.LOGS_WRITTEN, LOG_GB_A_RUN * starts, "gb", prices.ALIBABA["log_gb"])
     yield CostLine(

@@ -20,6 +20,8 @@ READ: Mapping[str, str] = {
     "architecture": "string",
     "distributed": "bool",
     "log_key_arn": "string",
+    "ledger_backup": "bool",
+    "secret_store": "string",
 }
 """What decides the cost, and where the state is kept; with the types that the modules give. A test compares."""
 
