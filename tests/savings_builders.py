@@ -13,7 +13,15 @@ from costguard.domain.actions import Action, Saving, Verb
 from costguard.domain.money import HourlyRate, Money, SpendScope
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, InstanceState
-from costguard.domain.savings import MachineBill, MachineCharge, RecordedSaving, SavingChange, SavingStanding, Sighting
+from costguard.domain.savings import (
+    MachineBill,
+    MachineCharge,
+    RecordedSaving,
+    SavingCause,
+    SavingChange,
+    SavingStanding,
+    Sighting,
+)
 
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=timezone.utc)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -56,7 +64,9 @@ def saving(native_id: str = "i-1", at: datetime = MIDNIGHT, **changes: Any) -> R
         rule_digest="digest",
         saving=worth,
     )
-    ordinary = RecordedSaving(action, at, "idle_gpu", sighting(native_id), "notebook-1", "vision")
+    ordinary = RecordedSaving(
+        action, at, "idle_gpu", sighting(native_id), "notebook-1", "vision", cause=SavingCause.COSTGUARD
+    )
     return replace(ordinary, **changes)
 
 

@@ -16,7 +16,9 @@ from costguard.cli.main import run
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
 from costguard.domain.reasons import ReasonCode
+from costguard.domain.savings import SavingCause
 from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
+from costguard.engine.savings import savings_report
 
 HOUR = timedelta(hours=1)
 LOST = OutcomeUnknownError("the answer was lost", operation="StopInstances")
@@ -62,10 +64,12 @@ def test_the_case_is_closed_as_unknown_and_nothing_destructive_follows(stage: St
     assert (stage.verbs(), stage.state()) == (["stop"], "stopped")
 
 
-def test_no_saving_is_claimed_for_it(stage: Stage) -> None:
+def test_its_saving_is_attributed_to_nobody_and_in_no_total(stage: Stage) -> None:
     lose_the_stop(stage)
     stage.days(range(2, 10))
-    assert stage.memory.savings.all() == ()
+    report = savings_report(stage.memory, START, stage.clock.now(), stage.clock.now())
+    assert [entry.cause for entry in report.entries] == [SavingCause.UNATTRIBUTED]
+    assert report.totals == ()
 
 
 def test_its_owner_is_told_what_is_unknown(stage: Stage) -> None:

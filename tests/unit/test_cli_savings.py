@@ -189,7 +189,7 @@ def test_one_action_is_explained_down_to_its_days(costguard: Run) -> None:
 def test_the_documentation_shows_an_action_as_it_is_explained(costguard: Run) -> None:
     text = (Path(__file__).parents[2] / "docs" / "savings.md").read_text(encoding="utf-8")
     shown = text.partition("```text\n")[2].partition("```")[0]
-    assert len(shown.splitlines()) == 13
+    assert len(shown.splitlines()) == 15
     assert facts_of(shown) - facts_of(costguard("--explain", "case-i-1-stop")[1]) == Counter()
 
 

@@ -36,6 +36,18 @@ class SavingStanding(str, Enum):
     OVER = "over"
 
 
+class SavingCause(str, Enum):
+    """Whose doing a saving is. Savings of several causes are never added up.
+
+    `COSTGUARD`: its own call took effect. `PERSON`: somebody else stopped the machine soon after a notice of it was
+    delivered. `UNATTRIBUTED`: nothing recorded proves either.
+    """
+
+    COSTGUARD = "costguard"
+    PERSON = "person_after_notice"
+    UNATTRIBUTED = "unattributed"
+
+
 GOING_ON = frozenset({SavingStanding.STOPPED, SavingStanding.TERMINATED, SavingStanding.RELEASED})
 """What saves at this moment."""
 
@@ -114,7 +126,8 @@ class RecordedSaving:
     """One stop, termination or release that was seen complete at `confirmed_at`, and what was seen to change since.
 
     `action` holds what it was expected to save. `machine` is how its machine looked then: None for an address, and for
-    what an older Costguard wrote. `stop_request` is the cloud's own id of the stop, where it names one.
+    what an older Costguard wrote. `stop_request` is the cloud's own id of the stop, where it names one. `cause` None:
+    what came of the call was not sure then, or an older Costguard wrote it; the intent tells.
     """
 
     action: Action
@@ -127,6 +140,7 @@ class RecordedSaving:
     billed_on: bool = False
     stop_request: str = ""
     changes: tuple[SavingChange, ...] = ()
+    cause: SavingCause | None = None
 
     @property
     def last(self) -> SavingChange | None:
@@ -174,7 +188,8 @@ class SavingEntry:
     seen complete, `counted_until` how far it counts. `hourly` is what stops billing, by `price`, less what commitments
     cover; `kept` what goes on, None where its price is unknown. `billed_anyway` is what the bill shows for the machine
     in days that it should have saved, and is taken off `realised`; `billed_until` how far the bill was compared, None
-    where none tells of single machines. `shared_with` is the action that has its hours.
+    where none tells of single machines. `shared_with` is the action that has its hours. `realised` is by list price,
+    or the policy's; `realised_net` after discounts, empty where nobody knew them.
     """
 
     action_id: str
@@ -203,6 +218,8 @@ class SavingEntry:
     billed_anyway: Money | None = None
     billed_until: datetime | None = None
     shared_with: str = ""
+    cause: SavingCause = SavingCause.UNATTRIBUTED
+    realised_net: tuple[Money, ...] = ()
 
     @property
     def goes_on(self) -> bool:
@@ -217,13 +234,20 @@ class SavingEntry:
 
 @dataclass(frozen=True, slots=True)
 class SavingsTotal:
-    """The sums of some actions in one currency. `name` is an owner, a month (`2026-11`), a guard or a cloud."""
+    """The sums of some actions of one cause in one currency.
+
+    `name` is an owner, a month (`2026-11`), a guard or a cloud. `realised_net` is after discounts, of the
+    `net_actions` whose discount was known; None where that is none of them.
+    """
 
     name: str
     predicted: Money
     realised: Money
     still_billed: Money
     actions: int
+    cause: SavingCause = SavingCause.COSTGUARD
+    realised_net: Money | None = None
+    net_actions: int = 0
 
     @property
     def currency(self) -> str:
@@ -244,9 +268,10 @@ class SavingsReport:
     """What was saved from `since` to `until`, as far as was seen at `at`; all days and months are of UTC.
 
     `totals` has one line a currency, the others one for each name and currency, in order of names and largest first for
-    owners. `daily` has every day of the time for every currency that anything was saved in, in order, also those of
-    nothing. `entries` are the actions that any of it comes from, most realised first in each currency. The daily
-    amounts, the entries' and the lines' add up to the totals exactly.
+    owners; all of what Costguard caused. `others` has the sums of other causes, one for each cause and currency.
+    `daily` has every day of the time for every currency that anything was saved in, in order, also those of nothing.
+    `entries` are the actions that any of it comes from, most realised first in each currency. The daily amounts, the
+    lines' and those of the entries that Costguard caused add up to the totals exactly.
     """
 
     since: datetime
@@ -259,6 +284,7 @@ class SavingsReport:
     by_cloud: tuple[SavingsTotal, ...] = ()
     daily: tuple[DaySaved, ...] = ()
     entries: tuple[SavingEntry, ...] = ()
+    others: tuple[SavingsTotal, ...] = ()
 
     @property
     def currencies(self) -> tuple[str, ...]:

@@ -115,9 +115,13 @@ def _ended_since(case: Case, since: datetime) -> bool:
 
 
 def _saved_of(report: SavingsReport, owner: str) -> SavingsReport:
+    from costguard.report.savings.sums import others_of
+
     entries = tuple(entry for entry in report.entries if entry.owner == owner)
     totals = tuple(replace(total, name="") for total in report.by_owner if total.name == owner)
-    return SavingsReport(report.since, report.until, report.at, totals=totals, entries=entries)
+    return SavingsReport(
+        report.since, report.until, report.at, totals=totals, entries=entries, others=others_of(entries)
+    )
 
 
 _LOG = logging.getLogger(__name__)

@@ -8,12 +8,21 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from costguard.cases import Case, CaseStatus
-from costguard.domain.actions import Outcome, Saving, Verb
+from costguard.domain.actions import Action, Outcome, Saving, Verb
 from costguard.domain.money import Bill, ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject, provider_of
 from costguard.domain.remediations import RemediationKind
-from costguard.domain.savings import Coverage, MachineBill, MachineCharge, RecordedSaving, SavingsReport, Sighting
+from costguard.domain.resources import Billing
+from costguard.domain.savings import (
+    Coverage,
+    MachineBill,
+    MachineCharge,
+    RecordedSaving,
+    SavingCause,
+    SavingsReport,
+    Sighting,
+)
 from costguard.engine.ledger.cases import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.estimates.coverage import LOOKED_BACK, uncovered_in
@@ -76,7 +85,10 @@ def _charges(
     return found
 
 
+_STOPPED_ELSEWHERE = dict.fromkeys((ReasonCode.STOPPED_BY_OTHERS, ReasonCode.STOP_UNCERTAIN), Verb.STOP)
 _DONE = frozenset({Outcome.ACCEPTED, Outcome.TOOK_EFFECT, Outcome.UNKNOWN, None})
+_SURE = frozenset({Outcome.ACCEPTED, Outcome.TOOK_EFFECT})
+_HEEDED_WITHIN = timedelta(days=7)  # a machine stopped longer after its notice was stopped for a reason of its own
 _ITEMISED_ELSEWHERE = "aws"  # the bills of the others tell of each machine, and what covers it
 
 
@@ -101,12 +113,22 @@ def savings_report(
 
 def realised_now(memory: Memory, now: datetime, *, owner: str = "", guard: str = "") -> tuple[Realised, ...]:
     """Every saving as far as it is realised; with `owner` or `guard` only theirs."""
-    everything = realise(memory.savings.all(), memory.savings.looks(), memory.savings.bills(), now)
+    known = (_attributed(memory, saving) for saving in memory.savings.all())
+    everything = realise(known, memory.savings.looks(), memory.savings.bills(), now)
     return tuple(
         one
         for one in everything
         if (not owner or one.saving.owner == owner) and (not guard or one.saving.guard == guard)
     )
+
+
+def _attributed(memory: Memory, saving: RecordedSaving) -> RecordedSaving:
+    """With its cause: where none was sure when it was written, what came of its own call proves it, or nothing does."""
+    if saving.cause is not None:
+        return saving
+    own = (each for each in memory.intents.for_case(saving.action.case_id) if each.action.verb is saving.action.verb)
+    sure = any(each.outcome in _SURE and each.action.action_id == saving.action.action_id for each in own)
+    return replace(saving, cause=SavingCause.COSTGUARD if sure else SavingCause.UNATTRIBUTED)
 
 
 def keep_ledger(memory: Memory, plan: Plan, billed_while_stopped: Collection[Subject] = ()) -> None:
@@ -137,7 +159,9 @@ def _seen_complete(step: Transition) -> Verb | None:
     """What was seen complete by this run, or by an earlier one that ended before it was written."""
     case = step.after
     if case.status is CaseStatus.CLOSED:
-        return {ReasonCode.TERMINATED: Verb.TERMINATE, ReasonCode.MENDED: Verb.MEND}.get(case.reason.code)
+        return {ReasonCode.TERMINATED: Verb.TERMINATE, ReasonCode.MENDED: Verb.MEND, **_STOPPED_ELSEWHERE}.get(
+            case.reason.code
+        )
     return Verb.STOP if case.climbed_at(Verb.STOP) is not None else None
 
 
@@ -171,6 +195,8 @@ def _confirmed(
 
     `latest` has by machine and run the saving that was confirmed last.
     """
+    if case.status is CaseStatus.CLOSED and case.reason.code in _STOPPED_ELSEWHERE:
+        return _stopped_elsewhere(look, case)
     intent = _last(look.memory, case, verb)
     if intent is None:
         return None
@@ -182,7 +208,51 @@ def _confirmed(
     mend = intent.action.mend
     if mend is None or mend.kind is not RemediationKind.RELEASE_ADDRESS:
         return None  # no other mend ends a charge
-    return RecordedSaving(intent.action, at, case.guard, None, case.name, case.owner)
+    return RecordedSaving(intent.action, at, case.guard, None, case.name, case.owner, cause=_cause(intent))
+
+
+def _cause(intent: Intent) -> SavingCause | None:
+    return SavingCause.COSTGUARD if intent.outcome in _SURE else None
+
+
+def _stopped_elsewhere(look: _Look, case: Case) -> RecordedSaving | None:
+    """A stop that is not Costguard's, or not provably: of somebody who was told of the machine just before, if so.
+
+    None where nobody was told of it: then it has nothing to do with Costguard. A spot machine may have been taken back.
+    """
+    told, at, machine = case.climbed_at(Verb.WARN), look.index.plan.planned_at, look.seen.get(case.subject)
+    uncertain = case.reason.code is ReasonCode.STOP_UNCERTAIN
+    if machine is None or case.climbed_at(Verb.STOP) is not None or (told is None and not uncertain):
+        return None
+    heeded = not uncertain and told is not None and at - told <= _HEEDED_WITHIN and machine.billing is Billing.ON_DEMAND
+    billed_on = case.subject in look.billed_on
+    kept = look.index.plan.kept.get(case.subject, (("volume", None),))  # disks of a price that nobody looked up
+    worth = confirmed_saving(look.index.findings.get(case.subject), kept, billed_while_stopped=billed_on)
+    action = Action(
+        action_id=f"{case.case_id}-stopped-elsewhere",
+        decision_id="",
+        verb=Verb.STOP,
+        subject=case.subject,
+        resource=case.subject,
+        run_epoch=case.run_epoch,
+        case_id=case.case_id,
+        rung=case.rung,
+        rule=case.rule,
+        rule_digest=case.rule_digest,
+        saving=worth,
+    )
+    return RecordedSaving(
+        action=action,
+        confirmed_at=at,
+        guard=case.guard,
+        machine=machine,
+        name=case.name,
+        owner=case.owner,
+        coverage=_coverage(look, machine, at),
+        billed_on=billed_on,
+        stop_request=machine.stopped_by,
+        cause=SavingCause.PERSON if heeded else SavingCause.UNATTRIBUTED,
+    )
 
 
 def _stopped(look: _Look, case: Case, intent: Intent) -> RecordedSaving:
@@ -203,6 +273,7 @@ def _stopped(look: _Look, case: Case, intent: Intent) -> RecordedSaving:
         coverage=_coverage(look, machine, at),
         billed_on=billed_on,
         stop_request=case.stop_request,
+        cause=_cause(intent),
     )
 
 
@@ -221,6 +292,7 @@ def _terminated(case: Case, intent: Intent, at: datetime, stop: RecordedSaving |
         name=case.name,
         owner=case.owner,
         coverage=stop.coverage if stop is not None else None,
+        cause=_cause(intent),
     )
 
 

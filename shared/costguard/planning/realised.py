@@ -50,7 +50,7 @@ class Realised:
     """What one saving came to, as pieces of time. `until` is how far it counts, `expected_until` how far it was to.
 
     `hourly` is what stops billing less what commitments cover; `predicted` and `realised` are net of `kept`. They are
-    in one currency; `kept` may be in others too, which are then not taken off.
+    in one currency; `kept` may be in others too, which are then not taken off. `net` is `realised` after discounts.
     """
 
     saving: RecordedSaving
@@ -67,6 +67,7 @@ class Realised:
     billed_anyway: Money | None = None
     billed_until: datetime | None = None
     shared_with: str = ""
+    net: tuple[PricedSpan, ...] = ()
 
 
 def realise(
@@ -143,6 +144,8 @@ def _one(turn: _Turn, looks: Mapping[Shard, datetime], bill: MachineBill | None,
     net = _net(hourly, kept)
     foreseen = _net(_covered(saving, saving.coverage), kept)
     realised, beyond = _by_the_bill(net, hourly, kept, start, until, bill)
+    paid = _after_discounts(saving, hourly)
+    discounted, _ = _by_the_bill(_net(paid, kept), paid, kept, start, until, bill)
     standing, since = _standing(turn, until, over, proven, now)
     return Realised(
         saving=saving,
@@ -159,6 +162,7 @@ def _one(turn: _Turn, looks: Mapping[Shard, datetime], bill: MachineBill | None,
         billed_anyway=beyond,
         billed_until=_compared_until(hourly, start, until, bill),
         shared_with=turn.shared_with,
+        net=discounted,
     )
 
 
@@ -219,6 +223,14 @@ def _covered(saving: RecordedSaving, coverage: Coverage | None) -> Money | None:
     if worth is None or worth.stops_billing is None or committed or saving.billed_on:
         return None
     return worth.stops_billing if coverage is None else worth.stops_billing.times(min(coverage.uncovered, Decimal(1)))
+
+
+def _after_discounts(saving: RecordedSaving, hourly: Money | None) -> Money | None:
+    """What stops billing, as it is paid; None where no discount was known."""
+    worth = saving.action.saving
+    if hourly is None or worth is None or worth.price is None:
+        return None
+    return worth.price.after_discounts(hourly)
 
 
 def _kept(saving: RecordedSaving) -> tuple[Money, ...]:

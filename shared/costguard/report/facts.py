@@ -52,6 +52,7 @@ class ResourceSnapshot:
     since: datetime | None = None
     first_day: date | None = None
     busy: tuple[float | None, ...] = ()
+    hourly_net: Money | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -305,6 +306,11 @@ def figures_of(facts: ReportFacts) -> Figures:
 def a_day(sights: Iterable[ResourceSnapshot]) -> tuple[Money, ...]:
     """What these cost a day, one sum a currency; what has no price is in none."""
     return totals(cost for one in sights if (cost := one.a_day) is not None)
+
+
+def a_day_net(sights: Iterable[ResourceSnapshot]) -> tuple[Money, ...]:
+    """The same after discounts; of what no discount is known, nothing is in it."""
+    return totals(one.hourly_net.times(24) for one in sights if one.hourly_net is not None)
 
 
 def days_shown(facts: ReportFacts, most: int = 28) -> tuple[date, ...]:

@@ -128,6 +128,7 @@ def _sight(
         owner=finding.owner[:_LONGEST_FACT],
         rule=finding.rule,
         hourly=None if finding.rate is None else finding.rate.money,
+        hourly_net=None if finding.rate is None or finding.rate.net is None else finding.rate.net.money,
         price_source="" if finding.rate is None else f"{finding.rate.source} {finding.rate.as_of}".strip(),
         busiest=round(max(maxima), 1) if maxima else None,
         coverage=None if evidence is None or evidence.coverage is None else round(evidence.coverage, 3),

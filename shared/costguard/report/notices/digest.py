@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from costguard.report.facts import ReportFacts, a_day
+from costguard.report.facts import ReportFacts, a_day, a_day_net
 from costguard.report.notices.machines import Notice
 from costguard.report.page.headline import (
     budget_words,
@@ -13,6 +13,7 @@ from costguard.report.page.headline import (
     changes,
     held_words,
     money_words,
+    others_words,
     stale_words,
     unmeasured_percent,
 )
@@ -70,6 +71,13 @@ def _fields(facts: ReportFacts, language: Language) -> Iterator[tuple[str, str]]
         yield say("field_unseen", language), " + ".join(unseen.figures)
 
 
+def _which_prices(facts: ReportFacts, language: Language) -> str:
+    """Whether what is still wasted is by list price alone, and what it comes to after discounts."""
+    net = " + ".join(money_words(a_day_net(facts.idle)))
+    without = sum(one.hourly_net is None for one in facts.idle)
+    return say("digest_net" if net else "digest_list", language, net=net, without=without or "")
+
+
 def _wasted(facts: ReportFacts, language: Language, amount: str) -> str:
     idle = facts.idle
     if not idle:
@@ -91,6 +99,10 @@ def _listed(words: Iterable[str], language: Language) -> str:
 
 
 def _lines(facts: ReportFacts, kept: Kept, language: Language) -> Iterator[str]:
+    if facts.idle:
+        yield _which_prices(facts, language)
+    if facts.saved is not None:
+        yield from others_words(facts.saved, language)
     for one in oldest(facts, _MOST_OLDEST):
         since = facts.idle_since(one)
         yield say(

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from costguard.domain.money import Money
-from costguard.report.facts import BudgetSnapshot, Figures, ReportFacts, ScanSnapshot, a_day, figures_of
+from costguard.domain.savings import SavingsReport
+from costguard.report.facts import (
+    BudgetSnapshot,
+    Figures,
+    ReportFacts,
+    ScanSnapshot,
+    a_day,
+    a_day_net,
+    figures_of,
+)
 from costguard.report.guard_views import view_of
 from costguard.report.plan.evidence import utc_words
 from costguard.report.words.sentences import Language, clean, number, short
@@ -86,10 +95,24 @@ def _saved(facts: ReportFacts, language: Language) -> Card:
         return Card(title, (say("saved_unknown", language),))
     realised = [total.realised for total in report.totals if total.realised.amount]
     if not realised:
-        return Card(title, (say("saved_none", language),), (say("saved_hint", language),))
+        lines = [say("saved_hint", language), *others_words(report, language)]
+        return Card(title, (say("saved_none", language),), tuple(lines))
     promised = " + ".join(money_words(total.predicted for total in report.totals))
-    lines = (say("saved_hint", language), say("saved_promised", language, amount=promised))
-    return Card(title, money_words(realised), lines, good=True)
+    net = " + ".join(money_words(total.realised_net for total in report.totals if total.realised_net is not None))
+    without = sum(total.actions - total.net_actions for total in report.totals)
+    lines = [say("saved_hint", language), say("saved_promised", language, amount=promised)]
+    lines.append(say("net_of_discounts" if net else "list_prices", language, net=net, without=without or ""))
+    lines += others_words(report, language)
+    return Card(title, money_words(realised), tuple(lines), good=True)
+
+
+def others_words(report: SavingsReport, language: Language) -> tuple[str, ...]:
+    """What was saved by others than Costguard, each cause by itself; in no other figure."""
+    return tuple(
+        say(f"saved_{one.cause.value}", language, amount=" + ".join(money_words((one.realised,))))
+        for one in report.others
+        if one.realised.amount
+    )
 
 
 def _wasted(facts: ReportFacts, language: Language) -> Card:
@@ -99,6 +122,9 @@ def _wasted(facts: ReportFacts, language: Language) -> Card:
     kept = [one for one in idle if one.may_not_be_touched]
     unpriced = sum(one.hourly is None for one in idle)
     lines = [say("wasted_hint", language, machines=len(idle), unpriced=unpriced or "")]
+    net = " + ".join(money_words(a_day_net(idle)))
+    without = sum(one.hourly_net is None for one in idle)
+    lines.append(say("net_of_discounts" if net else "list_prices", language, net=net, without=without or ""))
     if kept:
         amount = " + ".join(money_words(a_day(kept))) or say("price_unknown", language)
         lines.append(say("wasted_untouchable", language, amount=amount, machines=len(kept)))

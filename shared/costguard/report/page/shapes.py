@@ -54,6 +54,8 @@ class Sight(values.Resource, values.Reason):
     idle: bool
     idle_since: Time | None
     hourly_cost: Money | None
+    hourly_effective_cost: Money | None
+    """After discounts; null where nobody knows them"""
     price_source: str | None
     busiest_percent: float | None
     """Highest GPU utilisation in the window that was judged"""

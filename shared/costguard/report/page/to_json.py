@@ -95,6 +95,7 @@ def _sight(one: ResourceSnapshot, facts: ReportFacts, language: Language) -> sha
         "idle": one.is_idle,
         "idle_since": moment(facts.idle_since(one)) if one.is_idle else None,
         "hourly_cost": money_json(one.hourly),
+        "hourly_effective_cost": money_json(one.hourly_net),
         "price_source": one.price_source or None,
         "busiest_percent": one.busiest,
         "coverage": one.coverage,

@@ -15,6 +15,7 @@ from decimal import Decimal
 
 from costguard.domain.money import Money, hours
 from costguard.domain.refs import ResourceRef, provider_of
+from costguard.domain.savings import SavingCause
 from costguard.planning.realised import Realised
 from costguard.report.json_values import moment
 from costguard.report.savings.sums import MachineDay, days_of
@@ -66,6 +67,8 @@ OWN = (
     "x_HourlyPrice",
     "x_PriceSource",
     "x_PriceAsOf",
+    "x_Cause",
+    "x_RealisedEffectiveSaving",
 )
 _NAMES: Mapping[str, str] = {"aws": "AWS", "alibaba": "Alibaba Cloud", "tencent": "Tencent Cloud"}
 _COMPUTE: Mapping[str, str] = {
@@ -175,6 +178,8 @@ def _about(one: Realised, day: MachineDay, currency: str) -> tuple[str, ...]:
         f"{price.money.amount:f}" if price is not None and price.money.currency == currency else "",
         clean(price.source) if price is not None else "",
         clean(price.as_of) if price is not None else "",
+        (saving.cause or SavingCause.UNATTRIBUTED).value,
+        _in(day.net, currency),
     )
 
 

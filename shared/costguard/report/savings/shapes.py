@@ -12,7 +12,7 @@ from costguard.domain.actions import Verb
 from costguard.estimates import upkeep
 from costguard.report.plan.shapes import KeptCost
 from costguard.report.policy.shapes import DecidedBy
-from costguard.report.schemas.values import Count, Day, Decimal, Money, Rate, Texts, Time, one_of
+from costguard.report.schemas.values import Count, Day, Decimal, EffectivePrice, Money, Rate, Texts, Time, one_of
 
 _Sums = Annotated[list[Money], Field(description="One sum a currency.")]
 
@@ -24,6 +24,12 @@ class SavingsTotal(TypedDict):
     realised: Money
     still_billed: Money
     actions: Count
+    cause: Annotated[str, one_of(domain.SavingCause)]
+    """Sums of several causes are never added up."""
+    realised_effective: Money | None
+    """After discounts, of the actions whose discount was known; null where that is none."""
+    effective_actions: Count
+    """How many those are."""
 
 
 class SavingsLine(SavingsTotal):
@@ -89,10 +95,16 @@ class SavingAction(TypedDict):
     replaced_by: str | None
     replaced_how: Annotated[str, one_of("group", "launcher", "name", "tags")] | None
     shared_with: str | None
+    cause: Annotated[str, one_of(domain.SavingCause)]
+    """Whose doing it is: Costguard's, a person's after its notice, or nobody can show whose."""
     worth: Annotated[str, one_of(domain.Worth)]
     hourly_cost: Money | None
     price_source: str | None
     price_as_of: str | None
+    hourly_list_cost: Money | None
+    """Null where it is unknown, or the policy gives a price in its place."""
+    effective_price: EffectivePrice | None
+    """Null where nobody knew what it cost after discounts."""
     commitments: Covered | None
     """Null where no bill tells; then none is allowed for."""
     stops_billing_hourly: Money | None
@@ -100,6 +112,8 @@ class SavingAction(TypedDict):
     kept: list[KeptCost]
     predicted: _Sums
     realised: Annotated[list[Money], Field(description="Net of `kept` and of `billed_anyway`. One sum a currency.")]
+    realised_effective: _Sums
+    """The same after discounts; empty where nobody knew them."""
     still_billed: _Sums
     billed_anyway: Money | None
     billed_until: Time | None
@@ -127,7 +141,9 @@ class Savings(TypedDict):
     policies: list[DecidedBy]
     """The policies that the last runs decided by, most often one"""
     totals: list[SavingsTotal]
-    """One for each currency; never added up."""
+    """What Costguard caused, one for each currency; never added up."""
+    others: list[SavingsTotal]
+    """What a person did after its notice, and what nobody can be shown to have done: in no other figure."""
     converted: Converted | None
     """With --currency: one more total, by the rates it names."""
     by_month: list[SavingsLine]

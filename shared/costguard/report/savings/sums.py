@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from costguard.domain.money import Money, totals
-from costguard.domain.savings import DaySaved, SavingEntry, SavingsReport, SavingsTotal
+from costguard.domain.savings import DaySaved, SavingCause, SavingEntry, SavingsReport, SavingsTotal
 from costguard.estimates.period import Day, day_of
 from costguard.planning.realised import PricedSpan, Realised
 
@@ -27,10 +27,11 @@ class MachineDay:
     predicted: tuple[Money, ...]
     realised: tuple[Money, ...]
     still_billed: tuple[Money, ...]
+    net: tuple[Money, ...] = ()
 
 
 def report_of(savings: Sequence[Realised], since: datetime, until: datetime, at: datetime) -> SavingsReport:
-    """The report of these savings; what lies outside its time is in no figure."""
+    """The report of these savings; what lies outside its time is in no figure, and no figure is of two causes."""
     sums = _Sums()
     by_month, by_owner, by_guard, by_cloud = _Sums(), _Sums(), _Sums(), _Sums()
     daily: dict[str, dict[date, Decimal]] = {}
@@ -38,9 +39,12 @@ def report_of(savings: Sequence[Realised], since: datetime, until: datetime, at:
     for one in savings:
         if not _falls_in(one, since, until):
             continue
-        action = one.saving.action
+        action, cause = one.saving.action, one.saving.cause or SavingCause.UNATTRIBUTED
+        entries.append(entry_of(one, since, until))
         for each in days_of(one, since, until):
             key = action.action_id
+            if cause is not SavingCause.COSTGUARD:
+                break
             sums.add("", key, each)
             by_month.add(f"{each.day:%Y-%m}", key, each)
             by_owner.add(one.saving.owner, key, each)
@@ -49,7 +53,6 @@ def report_of(savings: Sequence[Realised], since: datetime, until: datetime, at:
             for money in each.realised:
                 of_day = daily.setdefault(money.currency, {})
                 of_day[each.day] = of_day.get(each.day, _NOTHING) + money.amount
-        entries.append(entry_of(one, since, until))
     return SavingsReport(
         since=since,
         until=until,
@@ -61,7 +64,19 @@ def report_of(savings: Sequence[Realised], since: datetime, until: datetime, at:
         by_cloud=by_cloud.lines(_by_name),
         daily=tuple(_series(daily, since, until)),
         entries=tuple(sorted(entries, key=_most_realised)),
+        others=others_of(entries),
     )
+
+
+def others_of(entries: Iterable[SavingEntry]) -> tuple[SavingsTotal, ...]:
+    """The sums of each cause but Costguard's, and of each currency."""
+    sums = _Sums()
+    for one in entries:
+        if one.cause is not SavingCause.COSTGUARD:
+            amounts = (one.predicted, one.realised, one.still_billed, one.realised_net)
+            whole = MachineDay(one.since.date(), one.since, one.counted_until, *amounts)
+            sums.add(one.cause.value, one.action_id, whole)
+    return tuple(replace(line, name="", cause=SavingCause(line.name)) for line in sums.lines(_by_name))
 
 
 def days_of(one: Realised, since: datetime, until: datetime) -> Iterator[MachineDay]:
@@ -74,7 +89,7 @@ def days_of(one: Realised, since: datetime, until: datetime) -> Iterator[Machine
             day.day,
             start,
             to,
-            *(_money(pieces, start, to) for pieces in (one.predicted, one.realised, one.kept)),
+            *(_money(pieces, start, to) for pieces in (one.predicted, one.realised, one.kept, one.net)),
         )
         start = to
 
@@ -110,6 +125,8 @@ def entry_of(one: Realised, since: datetime, until: datetime) -> SavingEntry:
         replaced_how=replaced.how if replaced is not None else "",
         billed_anyway=one.billed_anyway,
         billed_until=one.billed_until,
+        cause=saving.cause or SavingCause.UNATTRIBUTED,
+        realised_net=_money(one.net, since, until),
         shared_with=one.shared_with,
     )
 
@@ -120,6 +137,8 @@ class _Line:
     realised: Decimal = _NOTHING
     still_billed: Decimal = _NOTHING
     actions: set[str] = field(default_factory=set)
+    net: Decimal = _NOTHING
+    net_actions: set[str] = field(default_factory=set)
 
 
 _Order = Callable[[SavingsTotal], tuple[object, ...]]
@@ -138,6 +157,10 @@ class _Sums:
             self._line(name, money, action_id).realised += money.amount
         for money in each.still_billed:
             self._line(name, money, action_id).still_billed += money.amount
+        for money in each.net:
+            line = self._line(name, money, action_id)
+            line.net += money.amount
+            line.net_actions.add(action_id)
 
     def lines(self, order: _Order) -> tuple[SavingsTotal, ...]:
         found = (
@@ -147,6 +170,8 @@ class _Sums:
                 Money(line.realised, currency),
                 Money(line.still_billed, currency),
                 len(line.actions),
+                realised_net=Money(line.net, currency) if line.net_actions else None,
+                net_actions=len(line.net_actions),
             )
             for (name, currency), line in self._lines.items()
         )

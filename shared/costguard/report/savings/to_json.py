@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from costguard.domain.money import Money
 from costguard.domain.savings import Coverage, SavingEntry, SavingsReport, SavingsTotal
-from costguard.report.json_values import moment, money_json
+from costguard.report.json_values import effective_price_json, list_price_json, moment, money_json
 from costguard.report.policy.provenance import DecidedBy, decided_json
 from costguard.report.savings.sums import MachineDay
 from costguard.report.savings.views import Converted, standing_words
@@ -46,6 +46,8 @@ _CSV_COLUMNS = (
     "price_as_of",
     "uncovered_share",
     "words",
+    "cause",
+    "realised_effective",
 )
 
 
@@ -66,6 +68,7 @@ def savings_json(
         "at": moment(report.at),
         "policies": decided_json(policies),
         "totals": [_sums(line) for line in report.totals],
+        "others": [_sums(line) for line in report.others],
         "converted": None if converted is None else _converted(converted),
         "by_month": [_line(line) for line in report.by_month],
         "by_owner": [_line(line) for line in report.by_owner],
@@ -101,15 +104,19 @@ def entry_json(entry: SavingEntry, language: Language = Language.EN) -> shapes.S
         "replaced_by": None if entry.replaced_by is None else str(entry.replaced_by),
         "replaced_how": entry.replaced_how or None,
         "shared_with": entry.shared_with or None,
+        "cause": entry.cause.value,
         "worth": entry.worth.value,
         "hourly_cost": money_json(None if price is None else price.money),
         "price_source": None if price is None else clean(price.source),
         "price_as_of": None if price is None else clean(price.as_of),
+        "hourly_list_cost": list_price_json(price),
+        "effective_price": effective_price_json(price),
         "commitments": None if entry.coverage is None else _coverage(entry.coverage),
         "stops_billing_hourly": money_json(entry.hourly),
         "kept": [{"what": clean(what), "hourly_cost": money_json(cost)} for what, cost in entry.kept],
         "predicted": _each(entry.predicted),
         "realised": _each(entry.realised),
+        "realised_effective": _each(entry.realised_net),
         "still_billed": _each(entry.still_billed),
         "billed_anyway": money_json(entry.billed_anyway),
         "billed_until": moment(entry.billed_until),
@@ -173,6 +180,8 @@ def _rows(entry: SavingEntry, language: Language) -> Iterable[tuple[str, ...]]:
             "" if price is None else price.as_of,
             "" if entry.coverage is None else f"{entry.coverage.uncovered:f}",
             standing_words(entry, language),
+            entry.cause.value,
+            _in(entry.realised_net, currency),
         )
 
 
@@ -190,6 +199,9 @@ def _sums(line: SavingsTotal) -> shapes.SavingsTotal:
         "realised": money_json(line.realised),
         "still_billed": money_json(line.still_billed),
         "actions": line.actions,
+        "cause": line.cause.value,
+        "realised_effective": money_json(line.realised_net),
+        "effective_actions": line.net_actions,
     }
 
 

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from costguard.domain.money import ExchangeRate, Money, hours, rate_on, totals
-from costguard.domain.savings import SavingEntry, SavingsReport, SavingStanding, SavingsTotal, Worth
+from costguard.domain.savings import SavingCause, SavingEntry, SavingsReport, SavingStanding, SavingsTotal, Worth
 from costguard.report.plan.evidence import utc_words
 from costguard.report.savings.sums import MachineDay
 from costguard.report.tables import Column, Table, Tone
-from costguard.report.words.sentences import Language, clean, hourly, listed, number, phrase, stays_billed, verb
+from costguard.report.words.sentences import (
+    Language,
+    clean,
+    hourly,
+    listed,
+    net_source,
+    number,
+    phrase,
+    stays_billed,
+    verb,
+)
 
 _SUMS = ("predicted", "realised", "still_billed", "actions")
 _GROUPS = ("month", "owner", "guard", "cloud")
-_ACTION_COLUMNS = ("name", "owner", "verb", "since", *_SUMS[:3], "standing", "action_id")
+_ACTION_COLUMNS = (
+    *("name", "owner", "verb", "cause", "since", "predicted", "realised", "net"),
+    *("still_billed", "standing", "action_id"),
+)
+_NUMERIC = frozenset({*_SUMS, "net"})
 _DAYS_SHOWN = 31
 _WORTHLESS = frozenset({Worth.COVERED, Worth.BILLED_ON})
 _TONES = {SavingStanding.STOPPED: Tone.GOOD, SavingStanding.TERMINATED: Tone.GOOD, SavingStanding.RELEASED: Tone.GOOD}
@@ -72,8 +86,22 @@ def savings_lines(
             still_billed=str(total.still_billed),
             actions=total.actions,
         )
+        yield _net_words(total, language)
+    for other in report.others:
+        yield phrase(
+            f"savings_other_{other.cause.value}", language, realised=str(other.realised), actions=other.actions
+        )
+    if report.others:
+        yield phrase("savings_not_added", language)
     if converted is not None:
         yield _converted(converted, language)
+
+
+def _net_words(total: SavingsTotal, language: Language) -> str:
+    if total.realised_net is None:
+        return phrase("savings_net_unknown", language, currency=total.currency)
+    without = total.actions - total.net_actions
+    return phrase("savings_net", language, net=str(total.realised_net), without=without or "")
 
 
 def savings_tables(report: SavingsReport, language: Language = Language.EN) -> tuple[Table, ...]:
@@ -115,6 +143,11 @@ def standing_words(entry: SavingEntry, language: Language = Language.EN) -> str:
     ).strip()
 
 
+def cause_words(entry: SavingEntry, language: Language = Language.EN) -> str:
+    """Whose doing it is."""
+    return phrase(f"savings_cause_{entry.cause.value}", language)
+
+
 def explained(entry: SavingEntry, language: Language = Language.EN) -> Iterator[str]:
     """How the figures of one action come about, a line a step."""
     facts = {"case_id": entry.case_id, "guard": clean(entry.guard)}
@@ -133,6 +166,7 @@ def explained(entry: SavingEntry, language: Language = Language.EN) -> Iterator[
         owner=clean(entry.owner),
     )
     yield phrase("savings_explain_case", language, rule=clean(entry.rule), **facts)
+    yield phrase("savings_explain_cause", language, cause=cause_words(entry, language))
     yield from _price(entry, language)
     yield from _kept(entry, language)
     yield phrase(
@@ -146,6 +180,7 @@ def explained(entry: SavingEntry, language: Language = Language.EN) -> Iterator[
     for key, amounts in (
         ("predicted", entry.predicted),
         ("realised", entry.realised),
+        ("discounted", entry.realised_net),
         ("still_billed", entry.still_billed),
     ):
         if amounts:
@@ -181,8 +216,20 @@ def _price(entry: SavingEntry, language: Language) -> Iterator[str]:
         yield phrase("savings_explain_no_price", language)
     else:
         yield phrase(
-            "savings_explain_price", language, amount=hourly(price.money), source=price.source, as_of=price.as_of
+            "savings_explain_price",
+            language,
+            amount=hourly(price.money),
+            source=price.source,
+            as_of=price.as_of,
         )
+        net = price.net if price.is_list else None
+        if price.is_list:
+            yield phrase(
+                "savings_explain_list_price",
+                language,
+                net="" if net is None else hourly(net.money),
+                how="" if net is None else net_source(net, language),
+            )
     yield phrase(
         f"savings_explain_worth_{entry.worth.value}",
         language,
@@ -269,25 +316,33 @@ def _nameless(group: str, language: Language) -> str:
 
 
 def _actions(entries: Sequence[SavingEntry], language: Language) -> Table:
+    """Whose doing each is stands there where not all are Costguard's, the net of discounts where any is known."""
+    others = any(entry.cause is not SavingCause.COSTGUARD for entry in entries)
+    left_out = {*(() if others else ("cause",)), *(() if any(entry.realised_net for entry in entries) else ("net",))}
+    shown = [key for key in _ACTION_COLUMNS if key not in left_out]
+    cells = [_cells(entry, language) for entry in entries]
     return Table(
         phrase("savings_action_title", language, count=len(entries)),
-        tuple(Column(key, phrase(f"savings_column_{key}", language), numeric=key in _SUMS) for key in _ACTION_COLUMNS),
-        tuple(
-            (
-                _name(entry),
-                clean(entry.owner),
-                verb(entry.verb, language),
-                utc_words(entry.since),
-                _amounts(entry.predicted, language),
-                _amounts(entry.realised, language),
-                _amounts(entry.still_billed, language),
-                standing_words(entry, language),
-                entry.action_id,
-            )
-            for entry in entries
-        ),
+        tuple(Column(key, phrase(f"savings_column_{key}", language), numeric=key in _NUMERIC) for key in shown),
+        tuple(tuple(each[key] for key in shown) for each in cells),
         tones=tuple(_TONES.get(entry.standing, Tone.WARNING) for entry in entries),
     )
+
+
+def _cells(entry: SavingEntry, language: Language) -> Mapping[str, str]:
+    return {
+        "name": _name(entry),
+        "owner": clean(entry.owner),
+        "verb": verb(entry.verb, language),
+        "cause": cause_words(entry, language),
+        "since": utc_words(entry.since),
+        "predicted": _amounts(entry.predicted, language),
+        "realised": _amounts(entry.realised, language),
+        "net": _amounts(entry.realised_net, language),
+        "still_billed": _amounts(entry.still_billed, language),
+        "standing": standing_words(entry, language),
+        "action_id": entry.action_id,
+    }
 
 
 def _amounts(amounts: Iterable[Money], language: Language) -> str:
