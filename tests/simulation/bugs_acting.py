@@ -53,8 +53,8 @@ _PROPOSING = (
             _BELIEVED,
             Edit(
                 _LAST,
-                "if standing.now < due and not (standing.hastened and may_be_hastened(case, verb)):",
-                "if False:",
+                "return None if standing.hastened and may_be_hastened(case, verb) else waits",
+                "return None",
             ),
         ),
     ),

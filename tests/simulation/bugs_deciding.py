@@ -18,11 +18,12 @@ _CLOUD = "costguard.guards.rules.common"
 _CAPS = "costguard.engine.ledger.caps"
 _HAND = "costguard.engine.guards.machines.run"
 _LAST = "costguard.planning.last_look"
+_WORKING = "costguard.policy.model.working_time"
 
 NO_GRACE_AT_LAST = Edit(
     _LAST,
-    "if standing.now < due and not (standing.hastened and may_be_hastened(case, verb)):",
-    "if False:",
+    "return None if standing.hastened and may_be_hastened(case, verb) else waits",
+    "return None",
 )
 """The last look does not ask whether the grace is over."""
 
@@ -205,7 +206,7 @@ _LADDER = (
         (
             Edit(
                 _ADVANCE,
-                "if seen.now < due and not (seen.hastened and may_be_hastened(case, rung.verb)):",
+                "if waits is not None and not (seen.hastened and may_be_hastened(case, rung.verb)):",
                 "if False:",
             ),
             NO_GRACE_AT_LAST,
@@ -216,6 +217,7 @@ _LADDER = (
         (9, 15),
         (
             Edit(_ADVANCE, "grace_end(case.since, rung.after))", "grace_end(case.since, rung.after / 2))"),
+            Edit(_ADVANCE, "grace_end(case.since, rung.after), seen", "grace_end(case.since, rung.after / 2), seen"),
             Edit(_LAST, "at = grace_end(at, rungs[place].after)", "at = grace_end(at, rungs[place].after / 2)"),
         ),
     ),
@@ -225,8 +227,8 @@ _LADDER = (
         (
             Edit(
                 _ADVANCE,
-                "if seen.now < due and not (seen.hastened and may_be_hastened(case, rung.verb)):",
-                "if seen.now < due - (due - case.since) / 4:",
+                "waits = not_yet(case, rung.verb, grace_end(case.since, rung.after), seen.now, grace_end)",
+                "waits = not_yet(case, rung.verb, grace_end(case.since, rung.after * 3 / 4), seen.now, grace_end)",
             ),
             NO_GRACE_AT_LAST,
         ),
@@ -251,6 +253,32 @@ _LADDER = (
                 "plain_time",
             ),
         ),
+    ),
+    Bug(
+        "a-stop-on-saturday",
+        (15,),
+        (
+            Edit(
+                _ADVANCE,
+                "at, unsuited = max(no_earlier_than_announced(case, verb, over), now), False",
+                "at, unsuited = no_earlier_than_announced(case, verb, over), False",
+            ),
+        ),
+    ),
+    Bug(
+        "a-stop-on-friday-evening",
+        (15,),
+        (Edit(_WORKING, "return opening, min(closing, *_both(day, _NOON, zone))", "return opening, closing"),),
+    ),
+    Bug(
+        "a-stop-on-the-day-before-a-holiday",
+        (15,),
+        (Edit(_WORKING, "if self.exceptions.get(rest) is False:", "if False:"),),
+    ),
+    Bug(
+        "a-year-without-dates-shortens-a-grace",
+        (15,),
+        (Edit(_WORKING, "left, stretched = 2 * left + 2 * self.weekly(), True", "stretched = True"),),
     ),
     Bug(
         "announced-date-is-no-floor",

@@ -11,7 +11,7 @@ from typing import Any
 from tests.simulation.budgets import YUAN_A_DOLLAR, BudgetSpec, StepSpec, month_of
 from tests.simulation.faults import DRAWN
 from tests.simulation.rule_spec import RuleSpec
-from tests.simulation.rules import Agreed, PolicyVersion
+from tests.simulation.rules import Agreed, PolicyVersion, with_days_off
 from tests.simulation.scenario import (
     ACCOUNTS,
     DAY,
@@ -234,6 +234,7 @@ def _policy(random: Random, machines: tuple[MachineSpec, ...], table: Timetable)
         rates=random.random() < 0.85,
         working_hours=random.random() < 0.05,
     )
+    version = with_days_off(Random(f"{rules} {table.start}"), version, table.start)  # noqa: S311 - of its own
     if random.random() < 0.05:
         agreed = Agreed(str(machines[0].ref), table.start + random.choice((1, 4, 40)) * DAY)
         version = replace(version, exceptions=(agreed,))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from random import Random
 
 from tests.simulation.budgets import BudgetSpec, budgets_yaml
 from tests.simulation.rule_spec import RuleSpec
@@ -51,6 +52,7 @@ class PolicyVersion:
     `terminate_alone`: termination protection bars terminate, and nothing else.
     `clicks`: answers in the chat count; `two`: stopping now and approving take two people, as every machine is dear;
     `apart`: no local disk is lost without an approver, for the same reason.
+    `holidays` are free; `undated`: those of a country besides, of which nobody knows the days of this year.
     """
 
     rules: tuple[RuleSpec, ...]
@@ -65,6 +67,8 @@ class PolicyVersion:
     two: bool = False
     apart: bool = False
     terminate_alone: bool = False
+    holidays: tuple[date, ...] = ()
+    undated: bool = False
 
     def budget(self, name: str) -> BudgetSpec | None:
         """The budget of this name."""
@@ -82,13 +86,18 @@ class PolicyVersion:
         return _text(self)
 
 
+_LONG_AGO = "calendars: [{name: jp, source: the story, years: [2018, 2019], closed: 2019-05-01}]\n"
+
+
 @lru_cache(maxsize=4096)
 def _text(version: PolicyVersion) -> PolicyText:
     lines = ["version: 1\nmode: enforce\n", f'notify: {{default: "{CHANNEL}"{_answers(version)}}}\n']
     if version.clicks:
         lines.append(f"owners: [{{name: {OWNED}, owns: {{tags: {{team: {OWNED}}}}}, people: [{OWNER}]}}]\n")
     if version.working_hours:
-        lines.append('calendar: {zone: UTC, days: mon-fri, hours: "08:00-18:00"}\n')
+        free = ", ".join((*(("jp",) if version.undated else ()), *map(str, version.holidays)))
+        named = f", holidays: [{free}]" if free else ""
+        lines.append(f'calendar: {{zone: UTC, days: mon-fri, hours: "08:00-18:00"{named}}}\n')
     protect = ["termination_protection_bars: terminate"] if version.terminate_alone else []
     if version.protected_accounts:
         accounts = ", ".join(f'"{account}"' for account in version.protected_accounts)
@@ -111,7 +120,8 @@ def _text(version: PolicyVersion) -> PolicyText:
     if version.broken:
         lines.append("no_such_key: 1\n")
     whole = "".join(lines)
-    text = PolicyText({"costguard.yaml": whole}, f"revision-{len(whole)}")
+    files = {"costguard.yaml": whole, **({"holidays.yaml": _LONG_AGO} if version.undated else {})}
+    text = PolicyText(files, f"revision-{len(whole)}")
     if not version.broken:
         _WRITTEN[whole] = version
     return text
@@ -186,17 +196,49 @@ def tightened(rule: RuleSpec) -> RuleSpec:
     )
 
 
-def working_time_after(start: datetime, hours: int, *, calendar: bool) -> datetime:
+def with_days_off(random: Random, version: PolicyVersion, start: datetime) -> PolicyVersion:
+    """In most stories with working hours a day or two are free; in some nobody knows the holidays of the year."""
+    if not version.working_hours:
+        return version
+    free = sorted({start.date() + timedelta(days=random.randrange(1, 25)) for _ in range(random.choice((0, 1, 2)))})
+    return replace(version, holidays=tuple(free), undated=random.random() < 0.15)
+
+
+def works(day: date, version: PolicyVersion) -> bool:
+    """Whether people work on this day."""
+    return day.weekday() < 5 and day not in version.holidays
+
+
+def nobody_looks(at: datetime, version: PolicyVersion) -> str:
+    """Why no machine may be stopped for the first time at this hour; empty where it may."""
+    if not version.working_hours:
+        return ""
+    day = at.date()
+    if not works(day, version):
+        return f"on {at:%A %m-%d}, when nobody works"
+    if not 8 <= at.hour < 18:
+        return f"at {at:%H:%M}, when nobody works"
+    off: list[date] = []
+    while not works(day + timedelta(days=len(off) + 1), version):
+        off.append(day + timedelta(days=len(off) + 1))
+    if set(off) & set(version.holidays):
+        return f"on {at:%A %m-%d}, the last day before a holiday"
+    return f"at {at:%A %H:%M}, just before {len(off)} days off" if off and at.hour >= 12 else ""
+
+
+def working_time_after(start: datetime, hours: int, version: PolicyVersion) -> datetime:
     """When a wait is over: by the wall, or Monday to Friday from 8 to 18 UTC; counted hour by hour."""
-    if not calendar:
+    if not version.working_hours:
         return start + timedelta(hours=hours)
     left = timedelta(hours=hours)
+    if version.undated:
+        left += left + 2 * 5 * timedelta(hours=10)
     at = start
     while True:
         opens = at.replace(hour=8, minute=0, second=0, microsecond=0)
         closes = opens + timedelta(hours=10)
         begin = max(at, opens)
-        if at.weekday() < 5 and begin < closes:
+        if works(at.date(), version) and begin < closes:
             if begin + left <= closes:
                 return begin + left
             left -= closes - begin

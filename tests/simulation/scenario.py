@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.simulation.faults import DRAWN, Fault, Port
 from tests.simulation.rule_spec import RuleSpec
-from tests.simulation.rules import ANY_TEAM, Agreed, PolicyVersion, loosened, tightened
+from tests.simulation.rules import ANY_TEAM, Agreed, PolicyVersion, loosened, tightened, with_days_off
 from tests.world_ports.translate import to_world
 
 from cloudstand.world import workload
@@ -369,6 +369,7 @@ def _policy(random: Random, machines: tuple[MachineSpec, ...]) -> PolicyVersion:
     if random.random() < 0.2:
         rules.append(_rule(random, "everyone", random.choice(("research", ANY_TEAM))))
     version = PolicyVersion(tuple(rules), working_hours=random.random() < 0.1)
+    version = with_days_off(Random(f"{rules} off"), version, START)  # noqa: S311 - of its own, as below
     if random.random() < 0.05:
         version = replace(version, exceptions=(Agreed(str(machines[0].ref), START + random.choice((1, 4, 40)) * DAY),))
     if random.random() < 0.03:

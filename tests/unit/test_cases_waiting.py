@@ -78,7 +78,12 @@ def test_a_due_step_is_wanted_under_its_own_decision() -> None:
 
 def test_due_is_when_the_wait_since_the_last_step_is_over() -> None:
     assert due_at(case(since=NOW), Rung(Verb.STOP, DAY)) == NOW + DAY
-    assert due_at(case(since=NOW), Rung(Verb.STOP, DAY), lambda start, wait: start + 2 * wait) == NOW + 2 * DAY
+    assert due_at(case(since=NOW), Rung(Verb.STOP, DAY), twice) == NOW + 2 * DAY
+
+
+def twice(start: datetime, wait: timedelta, /, *, first_stop: bool = False) -> datetime:
+    del first_stop
+    return start + 2 * wait
 
 
 def test_a_snooze_is_shown_with_its_end() -> None:

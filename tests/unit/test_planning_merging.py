@@ -96,11 +96,13 @@ def test_where_either_of_them_has_no_stop_before_it_nothing_stands_in() -> None:
 def test_the_wait_of_both_is_counted_by_the_calendar() -> None:
     """By one that stands still for a day after each wait, both come a day later."""
 
-    def a_day_later(since: datetime, wait: timedelta) -> datetime:
+    def a_day_later(since: datetime, wait: timedelta, /, *, first_stop: bool = False) -> datetime:
+        if first_stop:
+            return since
         return since + wait + timedelta(days=1)
 
-    def at_once(since: datetime, wait: timedelta) -> datetime:
-        del wait
+    def at_once(since: datetime, wait: timedelta, /, *, first_stop: bool = False) -> datetime:
+        del wait, first_stop
         return since
 
     late = warned(since=NOW - timedelta(hours=19), climbed=(ClimbedRung(Verb.WARN, NOW - timedelta(hours=19)),))

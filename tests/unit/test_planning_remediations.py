@@ -307,7 +307,8 @@ def test_what_nobody_found_in_a_whole_shard_is_gone_and_elsewhere_it_is_unread()
 
 
 def test_the_grace_is_counted_by_the_policys_calendar() -> None:
-    def never(since: datetime, wait: timedelta) -> datetime:
+    def never(since: datetime, wait: timedelta, /, *, first_stop: bool = False) -> datetime:
+        del first_stop
         return since + wait + 365 * DAY
 
     assert plan(judged(), cases=(case_of(judged()),), grace_end=never).due == ()

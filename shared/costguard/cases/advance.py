@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from costguard.cases.case import (
     Case,
@@ -39,13 +40,18 @@ from costguard.guards.rules.idle import SPENT
 from costguard.policy.diff.idle import loosens
 from costguard.policy.model.terms import rule_from_terms, terms
 
-GraceEnd = Callable[[datetime, timedelta], datetime]
-"""When a wait that began at the first argument has passed: plain time, or working time of a calendar."""
+
+class GraceEnd(Protocol):
+    """When a wait has passed: plain time, or working time of a calendar."""
+
+    def __call__(self, start: datetime, duration: timedelta, /, *, first_stop: bool = False) -> datetime:
+        """The end of `duration` from `start` on; with `first_stop` the first moment from then on that suits one."""
 
 
-def plain_time(start: datetime, wait: timedelta) -> datetime:
-    """A wait by the clock on the wall."""
-    return start + wait
+def plain_time(start: datetime, duration: timedelta, /, *, first_stop: bool = False) -> datetime:
+    """A wait by the clock on the wall; every hour suits."""
+    del first_stop
+    return start + duration
 
 
 def advance(case: Case | None, seen: SubjectSnapshot, grace_end: GraceEnd = plain_time) -> CaseStep:
@@ -91,9 +97,33 @@ def _snoozed(case: Case, seen: SubjectSnapshot, until: datetime) -> Case:
     return replace(case, status=CaseStatus.SNOOZED, snoozed_until=until, reason=reason)
 
 
-def due_at(case: Case, rung: Rung, grace_end: GraceEnd = plain_time) -> datetime:
-    """When the current rung's wait is over: never before the moment that the delivered notice named for it."""
-    return no_earlier_than_announced(case, rung.verb, grace_end(case.since, rung.after))
+def due_at(case: Case, rung: Rung, grace_end: GraceEnd = plain_time, *, behind_stop: bool = False) -> datetime:
+    """When the current rung's wait is over: never before the moment that the delivered notice named for it.
+
+    A first stop comes at a time that suits one. `behind_stop`: a stop comes before this rung that is not climbed yet.
+    """
+    at = no_earlier_than_announced(case, rung.verb, grace_end(case.since, rung.after))
+    return grace_end(at, _NO_WAIT, first_stop=True) if is_first_stop(case, rung.verb) and not behind_stop else at
+
+
+_NO_WAIT = timedelta(0)
+
+
+def is_first_stop(case: Case, verb: Verb) -> bool:
+    """Whether this step is the first that takes the machine away from people."""
+    return verb in {Verb.STOP, Verb.TERMINATE} and case.climbed_at(Verb.STOP) is None
+
+
+def not_yet(case: Case, verb: Verb, over: datetime, now: datetime, grace_end: GraceEnd) -> Reason | None:
+    """Why the step is not taken now whose wait ends at `over`: what was announced, or the hour of a first stop."""
+    at, unsuited = max(no_earlier_than_announced(case, verb, over), now), False
+    if is_first_stop(case, verb):
+        unsuited = grace_end(now, _NO_WAIT, first_stop=True) > now
+        at = grace_end(at, _NO_WAIT, first_stop=True)
+    if at <= now:
+        return None
+    code = ReasonCode.FIRST_STOP_WAITS if unsuited and over <= now else ReasonCode.WAITING
+    return Reason(code, {"verb": verb.value, "due": at.isoformat(timespec="minutes")})
 
 
 def no_earlier_than_announced(case: Case, verb: Verb, at: datetime) -> datetime:
@@ -251,10 +281,10 @@ def _waiting(case: Case, seen: SubjectSnapshot, grace_end: GraceEnd) -> CaseStep
     if case.failures >= MAX_FAILURES:
         return CaseStep(held(case, Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})))
     rung = rungs[case.rung]
-    due = due_at(case, rung, grace_end)
-    if seen.now < due and not (seen.hastened and may_be_hastened(case, rung.verb)):
-        facts = {"verb": rung.verb.value, "due": due.isoformat(timespec="minutes")}
-        return CaseStep(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, facts)))
+    waits = not_yet(case, rung.verb, grace_end(case.since, rung.after), seen.now, grace_end)
+    if waits is not None and not (seen.hastened and may_be_hastened(case, rung.verb)):
+        by_clock = waits.code is ReasonCode.WAITING
+        return CaseStep(replace(case, status=CaseStatus.OPEN if by_clock else CaseStatus.HELD, reason=waits))
     copied = _by_copies(case, rung, rungs, seen)
     if copied is not None:
         return copied

@@ -125,6 +125,7 @@ class ReasonCode(str, Enum):
     ROLLOUT_UNTOLD = "rollout_untold"
     ROLLOUT_TOLD = "rollout_told"
     # rails, again
+    FIRST_STOP_WAITS = "first_stop_waits"
     OTHER_DEPLOYMENT = "other_deployment"
     SHARD_INCOMPLETE = "shard_incomplete"
     ACCOUNT_UNREAD = "account_unread"

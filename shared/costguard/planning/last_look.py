@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from costguard.cases import Case, CaseStatus, Phase, decision_id, speaks_for
-from costguard.cases.advance import GraceEnd, may_be_hastened, no_earlier_than_announced, plain_time
+from costguard.cases.advance import GraceEnd, may_be_hastened, no_earlier_than_announced, not_yet, plain_time
 from costguard.cases.case import TWO_CLOCKS
 from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
@@ -79,10 +79,9 @@ def not_its_turn(case: Case, verb: Verb, standing: CaseStanding) -> Reason | Non
         return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
     if standing.told_at is None or _told_before_the_stop(case, rungs, standing.told_at):
         return Reason(ReasonCode.NOTICE_UNDELIVERED)
-    due = grace_ends(case, rungs, standing.told_at, standing.grace_end)
-    if standing.now < due and not (standing.hastened and may_be_hastened(case, verb)):
-        return Reason(ReasonCode.WAITING, {"verb": verb.value, "due": due.isoformat(timespec="minutes")})
-    return None
+    over = grace_ends(case, rungs, standing.told_at, standing.grace_end)
+    waits = not_yet(case, verb, over, standing.now, standing.grace_end)
+    return None if standing.hastened and may_be_hastened(case, verb) else waits
 
 
 def grace_ends(case: Case, rungs: Sequence[Rung], told_at: datetime, grace_end: GraceEnd = plain_time) -> datetime:

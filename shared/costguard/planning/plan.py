@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from costguard.cases import Announced, Case, CaseStatus, Phase, due_at
@@ -263,7 +263,7 @@ def merged(
 ) -> Reason | None:
     """Why another guard's case on the same run of the machine stands in for this step; None where none does.
 
-    A case that only watches stands in for nothing, nor does one that is held: what keeps it may keep it for ever. A
+    A case that only watches stands in for nothing, nor does one that is held, but for days off: it may be for ever. A
     notice is left out where the owner was told already of a stop that comes no later; a stop, where the other's is
     under way.
     """
@@ -271,7 +271,7 @@ def merged(
         if other.mode is not Mode.ENFORCE or other.run_epoch != case.run_epoch:
             continue
         under_way = other.phase is not Phase.WAITING and other.climbed_at(Verb.WARN) is not None
-        going_on = other.status is CaseStatus.OPEN
+        going_on = other.status is CaseStatus.OPEN or other.reason.code is ReasonCode.FIRST_STOP_WAITS
         if under_way or (going_on and wants is Verb.WARN and _no_later(other, rungs, now, grace_end)):
             return Reason(ReasonCode.MERGED, {"guard": other.guard, "rule": other.rule})
     return None
@@ -283,4 +283,4 @@ def _no_later(other: Case, rungs: Sequence[Rung], now: datetime, grace_end: Grac
     pending = next((rung for rung in theirs[other.rung :] if rung.verb is Verb.STOP), None)
     if mine is None or pending is None or other.climbed_at(Verb.WARN) is None:
         return False
-    return due_at(other, pending, grace_end) <= grace_end(now, mine.after)
+    return due_at(other, pending, grace_end) <= grace_end(grace_end(now, mine.after), timedelta(0), first_stop=True)

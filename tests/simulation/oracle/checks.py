@@ -10,7 +10,7 @@ from tests.simulation.oracle import truth
 from tests.simulation.oracle.cancelled import cancelled_after
 from tests.simulation.oracle.judge import SKEW, Check, Judged
 from tests.simulation.oracle.wires import bill_ends, shut_down
-from tests.simulation.rules import APPROVERS, OWNED, OWNER, TEAM, working_time_after
+from tests.simulation.rules import APPROVERS, OWNED, OWNER, TEAM, nobody_looks, working_time_after
 
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Instance, InstanceState
@@ -221,18 +221,28 @@ def _after_notice(judged: Judged, verb: Verb, since: datetime, hours: int) -> st
     told = notices(judged, since, verb)
     if not told:
         return f"nobody was told of it since {since:%m-%d %H:%M}"
-    calendar = judged.version.working_hours
     now = judged.effect.at + SKEW
-    over = [one for one in told if working_time_after(one.at, hours, calendar=calendar) <= now]
+    over = [one for one in told if working_time_after(one.at, hours, judged.version) <= now]
     early = bool(over)
     over = [one for one in over if one.not_before is None or one.not_before <= now]
-    over += [one for one in hastened(judged, told) if one not in over]  # later, where it is there at all
+    asked = hastened(judged, told)
+    unseen = surprises(judged) if over and not asked else ""
+    over += [one for one in asked if one not in over]  # later, where it is there at all
     if early and not over:
         return f"announced on {told[0].at:%m-%d %H:%M} for {told[0].not_before}, whatever has changed since"
     if not over:
         return f"told on {told[0].at:%m-%d %H:%M}, less than {hours} h ago"
     cause = cancelled_after(judged, over[-1].at)
-    return f"told on {over[-1].at:%m-%d %H:%M}, then {cause}" if cause else ""
+    return f"told on {over[-1].at:%m-%d %H:%M}, then {cause}" if cause else unseen
+
+
+def surprises(judged: Judged) -> str:
+    """Rule 15: what takes a machine away comes at an hour at which people can do something about it."""
+    if judged.effect.verb is Verb.TERMINATE and not judged.machine.spec.one_time_spot:
+        return ""
+    at = judged.effect.at
+    found = [nobody_looks(moment, judged.version) for moment in (at - SKEW, at, at + SKEW)]
+    return found[1] if all(found) else ""
 
 
 _BOSSES = frozenset(f"{TEAM}/{name}" for name in APPROVERS)

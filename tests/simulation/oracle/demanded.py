@@ -17,6 +17,7 @@ from tests.simulation.oracle.checks import (
     nobody_objected,
     notices,
     once,
+    surprises,
     untouchable,
     within_caps,
 )
@@ -45,13 +46,15 @@ def announced(judged: Judged) -> str:
     told = [one for one in notices(judged, since, Verb.STOP) if one.rule.partition("@")[0] == demand.budget.name]
     if not told:
         return f"nobody was told of it since {since:%m-%d %H:%M}"
-    hours, calendar = demand.step.wait, judged.version.working_hours
-    over = [one for one in told if working_time_after(one.at, hours, calendar=calendar) <= judged.effect.at + SKEW]
-    over += [one for one in hastened(judged, told) if one not in over]
+    hours = demand.step.wait
+    over = [one for one in told if working_time_after(one.at, hours, judged.version) <= judged.effect.at + SKEW]
+    asked = hastened(judged, told)
+    unseen = surprises(judged) if over and not asked else ""
+    over += [one for one in asked if one not in over]
     if not over:
         return f"told on {told[0].at:%m-%d %H:%M}, less than {hours} h ago"
     cause = cancelled_after(judged, over[-1].at)
-    return f"told on {over[-1].at:%m-%d %H:%M}, then {cause}" if cause else ""
+    return f"told on {over[-1].at:%m-%d %H:%M}, then {cause}" if cause else unseen
 
 
 def trusted(judged: Judged) -> str:

@@ -150,8 +150,10 @@ def _upcoming(case: Case, here: CliContext) -> Iterator[Upcoming]:
     policy = read_policy(here.settings)
     grace_end: GraceEnd = policy.calendar.after if policy.calendar is not None else plain_time
     at: datetime = case.since
-    for rung in _rungs(case, policy)[case.rung :]:
-        at = max(due_at(replace(case, since=at), rung, grace_end), case.since)
+    rungs = _rungs(case, policy)[case.rung :]
+    for place, rung in enumerate(rungs):
+        behind = any(each.verb is Verb.STOP for each in rungs[:place])
+        at = max(due_at(replace(case, since=at), rung, grace_end, behind_stop=behind), case.since)
         yield Upcoming(rung.verb, at)
 
 

@@ -299,8 +299,10 @@ def _upcoming(world: RunContext, index: PlanIndex, case: Case, now: datetime) ->
             continue
         if barred is not None and leads_to([each.verb for each in rungs[place:]]) is barred.verb:
             return
-        at = due_at(replace(case, since=at, climbed=()), rung, grace_end)  # this notice names its own moments
-        yield Upcoming(rung.verb, at)
+        behind = case.climbed_at(Verb.STOP) is not None or any(each.verb is Verb.STOP for each in rungs[:place])
+        told = replace(case, since=at, climbed=())  # this notice names its own moments
+        over, at = grace_end(at, rung.after), due_at(told, rung, grace_end, behind_stop=behind)
+        yield Upcoming(rung.verb, at, moved=at > over)
 
 
 def _loses_disk(case: Case, index: PlanIndex) -> bool:

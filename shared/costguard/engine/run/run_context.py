@@ -217,7 +217,7 @@ def out_of_turn(
         rollout=rollout_now(memory, policy, now) if case.guard in OF_MACHINES else NO_ROLLOUT,
     )
     bar = not_its_turn(case, verb, standing)
-    if bar is None or bar.code is not ReasonCode.WAITING:
+    if bar is None or bar.code not in {ReasonCode.WAITING, ReasonCode.FIRST_STOP_WAITS}:
         return bar
     return not_its_turn(case, verb, replace(standing, hastened=asked_for(case, memory.haste.granted(now))))
 

@@ -59,10 +59,14 @@ class NoticeKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Upcoming:
-    """One step still to come. `not_before` None means right after the step before it."""
+    """One step still to come. `not_before` None means right after the step before it.
+
+    `moved`: its wait is over before, at a time at which no machine is stopped for the first time.
+    """
 
     verb: Verb
     not_before: datetime | None
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +342,9 @@ def _closing_lines(facts: NoticeFacts, language: Language) -> tuple[str, ...]:
         return (phrase("not_started_next", language, by=clean(facts.by), tries=facts.tries),)
     if facts.kind is not NoticeKind.WARNED or not facts.upcoming:
         return ()
-    promise = phrase("promise", language)
+    moved = any(step.moved for step in facts.upcoming)
+    promises = (phrase("promise", language), *((phrase("first_stop_moved", language),) if moved else ()))
     unseen = facts.evidence.unseen if facts.evidence is not None else None
     if unseen is None or (facts.reason is not None and facts.reason.code is ReasonCode.BUDGET_CLASS):
-        return (promise,)  # of a class that a budget stops, use keeps nothing
-    return (promise, phrase("unseen", language, minutes=math.ceil(unseen / timedelta(minutes=1))))
+        return promises  # of a class that a budget stops, use keeps nothing
+    return (*promises, phrase("unseen", language, minutes=math.ceil(unseen / timedelta(minutes=1))))
