@@ -88,6 +88,7 @@ def test_a_deployment_in_order_is_safe_and_nothing_was_changed(cli: Cli) -> None
         "regions": "regions_answer",
         "permissions": "permissions_granted",
         "measured": "measured_all",
+        "reclaim": "reclaim_known",
         "other_deployment": "other_not_seen",
         "policy": "policy_enforces",
         "channel": "channel_proves",

@@ -23,6 +23,44 @@ ANSWERING: tuple[Bug, ...] = (
         ),
     ),
     Bug(
+        "anyones-approval-counts",
+        (5,),
+        (Edit(_ANSWERING, "    if by.via != CLI and (by.via != SLACK or role is Role.UNLISTED):", "    if False:"),),
+    ),
+    Bug(
+        "owner-of-anything-answers-for-all",
+        (5, 9, 15),
+        (Edit(_REPLIES, "for owner in owners if owner.name == case.owner for", "for owner in owners for"),),
+    ),
+    Bug(
+        "owner-alone-above-the-amount",
+        (5,),
+        (
+            Edit(
+                _ANSWERING,
+                "    return any(is_above(told.hourly, above) for told in ground.told or (_PRICELESS,))",
+                "    return False",
+            ),
+        ),
+    ),
+    Bug(
+        "approval-passes-another-rail",
+        (5, 7, 16),
+        (
+            Edit(
+                "costguard.planning.build",
+                "    if held is not None:\n        return held\n    others",
+                "    if held is not None or approved:\n        return held\n    others",
+            ),
+            Edit(
+                "costguard.engine.run.act",
+                "    return Reason(code) if code is not None else None\n\n\ndef _nothing_more",
+                "    approved = world.memory.approvals.valid(action.decision_id, now) is not None\n"
+                "    return Reason(code) if code is not None and not approved else None\n\n\ndef _nothing_more",
+            ),
+        ),
+    ),
+    Bug(
         "another-workspace-counts",
         (5, 9, 15),
         (Edit(_ANSWERING, "if by.team != ground.terms.slack_team:", "if False:"),),

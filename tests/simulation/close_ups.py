@@ -13,7 +13,7 @@ from random import Random
 
 from tests.simulation.faults import Fault, Port
 from tests.simulation.rule_spec import RuleSpec
-from tests.simulation.rules import PolicyVersion, loosened
+from tests.simulation.rules import OWNED, PolicyVersion, loosened
 from tests.simulation.scenario import DAY, HOUR, START, Change, Deed, Delivery, Scenario, Spell, machine
 
 from cloudstand.world.fleet import Disk, MachineSpec
@@ -83,6 +83,32 @@ def answered(random: Random, seed: int) -> Scenario:
     one = replace(_one(random), disks=disks, local_disk_gib=random.choice((0.0, 0.0, 900.0)))
     rule = replace(_LADDER, stop=random.choice((20, 44)))
     return _story(random, seed, (one,), rule=rule, kinds=(Fault.PEOPLE,), rate=0.01, hours=6, runs=30)
+
+
+def leave(random: Random, seed: int) -> Scenario:
+    """Local disks that people of all kinds give leave to lose, while runs are at work and caps, rules and use vary."""
+    team = random.choice((OWNED, OWNED, "product"))
+    sizes = random.choice(((900.0,), (None,), (900.0, 900.0)))
+    machines = tuple(
+        machine(random.choice(_CLOUDS), f"m{number}", local_disk_gib=size, tags={"team": team})
+        for number, size in enumerate(sizes)
+    )
+    rule = replace(
+        _LADDER,
+        team=team,
+        stop=6,
+        terminate=None,
+        actions=random.choice((0, 1, 10, 10, 10)),
+        usd=random.choice((0, 1000, 1000, 1000)),
+        cny=random.choice((0, 1000, 1000, 1000)),
+    )
+    kinds = (Fault.OWNER,) if random.random() < 0.5 else ()
+    story = _story(random, seed, machines, rule=rule, kinds=kinds, rate=0.003, hours=6, runs=20)
+    changes: tuple[Change, ...] = ()
+    if random.random() < 0.4:
+        at = START + random.random() * (story.end - START)
+        changes = (Change(at, replace(story.policy, rules=(replace(rule, stop=random.choice((3, 12))),))),)
+    return replace(story, changes=changes, approves=True)
 
 
 def guarded(random: Random, seed: int) -> Scenario:

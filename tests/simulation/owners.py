@@ -230,6 +230,10 @@ def click(simulation: Simulation, machine_id: str) -> str:
     """Somebody presses a button of a message, new or old; what they may say is for the product to find out."""
     random = simulation.acts
     offered, pressed = simulation.chronicle.offered, simulation.chronicle.pressed
+    if simulation.scenario.approves:
+        offered = [one for one in offered if one.choice.kind is AnswerKind.APPROVE]
+        if not offered:
+            return "nothing to approve"
     if pressed and random.random() < 0.25:
         return _press(simulation, *pressed[-1])  # twice, as people do
     about = [one for one in offered if one.machine == machine_id] or offered

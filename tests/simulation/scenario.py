@@ -119,6 +119,7 @@ class Scenario:
     approvals: tuple[tuple[datetime, str], ...] = ()
     clicks: tuple[datetime, ...] = ()
     deeds: tuple[tuple[datetime, str, Deed], ...] = ()
+    approves: bool = False  # people press Approve, wherever it is offered, and nothing else
     pauses: float = 0.12  # the share of what people say
     quiet_runs: int = 3
     start: datetime = START
@@ -158,6 +159,10 @@ def machine(cloud: str, name: str, region: str = "", **more: Any) -> MachineSpec
 
 def scenario(seed: int) -> Scenario:
     """The scenario of a seed: always the same."""
+    if seed % 50 == 27:
+        from tests.simulation.close_ups import leave
+
+        return with_clicks(leave(Random(seed), seed), always=True)  # noqa: S311 - reproducible on purpose
     if seed % 10 == 7:
         from tests.simulation.close_ups import answered
 
@@ -180,7 +185,8 @@ def with_clicks(made: Scenario, *, always: bool = False) -> Scenario:
     """The same where people may answer in the chat too, by a policy that says whose answers count."""
     random = Random(made.seed * 7 + 5)  # noqa: S311 - reproducible on purpose
     clicks, two = always or random.random() < 0.5, random.random() < 0.4
-    apart = clicks and Random(f"apart {made.seed}").random() < 0.3  # noqa: S311 - of its own: what else is drawn stays
+    drawn = Random(f"apart {made.seed}").random()  # noqa: S311 - of its own: what else is drawn stays
+    apart = clicks and drawn < (0.6 if made.approves else 0.3)
 
     def answered(version: PolicyVersion) -> PolicyVersion:
         return replace(version, clicks=clicks, two=clicks and two, apart=apart)

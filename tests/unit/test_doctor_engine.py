@@ -137,6 +137,7 @@ def test_every_target_is_asked_every_question_and_each_cloud_its_time_once() -> 
         (DoctorQuestion.REGIONS, Code.REGIONS_ANSWER),
         (DoctorQuestion.PERMISSIONS, Code.PERMISSIONS_GRANTED),
         (DoctorQuestion.MEASURED, Code.MEASURED_ALL),
+        (DoctorQuestion.RECLAIM, Code.RECLAIM_KNOWN),
         (DoctorQuestion.OTHER_DEPLOYMENT, Code.OTHER_NOT_SEEN),
     )
     assert found == {

@@ -22,6 +22,18 @@ class Verdict(str, Enum):
     EXEMPT = "exempt"
 
 
+class Standing(str, Enum):
+    """What may be done about the cost of something that idles.
+
+    `RECLAIMABLE`: its rule's steps end the bill, with nothing but their waits and caps before them. `WAITS`: somebody
+    has to agree first. `UNTOUCHABLE`: it is protected, managed, prepaid, kept, or no step of its rule stops it.
+    """
+
+    RECLAIMABLE = "reclaimable"
+    WAITS = "waits_for_approval"
+    UNTOUCHABLE = "untouchable"
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What was measured: the window, the worst coverage, the oldest of the newest points, maxima per signal and device.
@@ -71,7 +83,8 @@ class Finding:
     """One verdict of one rule. `rule` is empty for a scan without policy.
 
     `owner_source` is what named the owner (`owners.yaml`, `tag`, `launched`, `account`, `none`), empty where not told.
-    `billed_hourly` is what the subject costs while it runs; None when unknown.
+    `billed_hourly` is what the subject costs while it runs; None when unknown. `standing` None: it does not idle, or is
+    no machine.
     """
 
     guard: str
@@ -89,6 +102,7 @@ class Finding:
     rate: HourlyRate | None = None
     usage: Usage | None = None
     owner_source: str = ""
+    standing: Standing | None = None
 
 
 @dataclass(frozen=True, slots=True)

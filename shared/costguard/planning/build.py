@@ -40,6 +40,7 @@ from costguard.planning.rails import (
     overlaid,
     rolled_out,
     rule_limit,
+    standing_of,
     unread_protections,
     with_one_more,
     world_rail,
@@ -67,13 +68,25 @@ def judge_all(
     doubts: Mapping[str, Reason] | None = None,
     launches: Mapping[ResourceRef, Launch] | None = None,
     disowned: Mapping[str, frozenset[str]] | None = None,
+    snoozes: Mapping[str, datetime] | None = None,
 ) -> tuple[Finding, ...]:
-    """Every instance judged by its gentlest rule, exemptions laid over, owners named.
+    """Every instance judged by its gentlest rule, exemptions laid over, owners named, and what may be done about it.
 
-    `doubts` are by name of a rule why its violations may not be believed; `launches` and `disowned` as in `PlanInputs`.
+    `doubts` are by name of a rule why its violations may not be believed; `launches`, `disowned` and `snoozes` as
+    in `PlanInputs`.
     """
-    verdicts = verdicts_on(policy, facts, now)
-    return _laid_over(verdicts, policy, facts, now, doubts or {}, launches or {}, disowned or {})
+    inputs = PlanInputs(
+        guard="",
+        run_id="",
+        now=now,
+        policy=policy,
+        facts=facts,
+        doubts=doubts or {},
+        launches=launches or {},
+        disowned=disowned or {},
+        snoozes=snoozes or {},
+    )
+    return judged(inputs)
 
 
 def verdicts_on(policy: Policy, facts: tuple[ShardFacts, ...], now: datetime) -> tuple[Finding, ...]:
@@ -86,28 +99,18 @@ def judged(inputs: PlanInputs) -> tuple[Finding, ...]:
     verdicts = inputs.verdicts
     if verdicts is None:
         verdicts = verdicts_on(inputs.policy, inputs.facts, inputs.now)
-    return _laid_over(
-        verdicts, inputs.policy, inputs.facts, inputs.now, inputs.doubts, inputs.launches, inputs.disowned
-    )
+    instances = (fact.instance for shard in inputs.facts for fact in shard.instances)
+    return tuple(_laid_over(finding, instance, inputs) for instance, finding in zip(instances, verdicts, strict=True))
 
 
-def _laid_over(
-    verdicts: tuple[Finding, ...],
-    policy: Policy,
-    facts: tuple[ShardFacts, ...],
-    now: datetime,
-    doubts: Mapping[str, Reason],
-    launches: Mapping[ResourceRef, Launch],
-    disowned: Mapping[str, frozenset[str]],
-) -> tuple[Finding, ...]:
-    findings = []
-    instances = (fact.instance for shard in facts for fact in shard.instances)
-    for instance, finding in zip(instances, verdicts, strict=True):
-        launch, passed = launches.get(instance.ref), disowned.get(str(instance.ref), frozenset())
-        owner, source = owner_of(instance, policy, launch=launch, disowned=passed)
-        owned = replace(finding, owner=owner, owner_source=source.value)
-        findings.append(_doubted(overlaid(owned, instance, policy, now), doubts))
-    return tuple(findings)
+def _laid_over(finding: Finding, instance: Instance, inputs: PlanInputs) -> Finding:
+    policy, now, name = inputs.policy, inputs.now, str(instance.ref)
+    launch, passed = inputs.launches.get(instance.ref), inputs.disowned.get(name, frozenset())
+    owner, source = owner_of(instance, policy, launch=launch, disowned=passed)
+    owned = replace(finding, owner=owner, owner_source=source.value)
+    known = _doubted(overlaid(owned, instance, policy, now), inputs.doubts)
+    kept = name in inputs.snoozes and inputs.snoozes[name] > now
+    return replace(known, standing=standing_of(known, instance, policy.rule(known.rule), kept=kept))
 
 
 def _doubted(finding: Finding, doubts: Mapping[str, Reason]) -> Finding:

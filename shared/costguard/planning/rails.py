@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from costguard.cases import Case, ladder, uncopied
 from costguard.domain.actions import DESTRUCTIVE, Verb
-from costguard.domain.findings import Finding, Verdict
+from costguard.domain.findings import Finding, Standing, Verdict
 from costguard.domain.keys import EncryptionKey
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
@@ -99,6 +99,27 @@ def _terminate_rail(case: Case, instance: Instance, detail: InstanceDetail) -> R
     if missing:
         return Reason(ReasonCode.SNAPSHOT_MISSING, {"volumes": len(missing)})
     return None
+
+
+def standing_of(finding: Finding, instance: Instance, rule: IdleRule | None, *, kept: bool = False) -> Standing | None:
+    """What may be done about the cost of a machine that idles, whatever its mode and caps; None where it does not.
+
+    `kept`: somebody keeps it for now.
+    """
+    said = finding.reason.facts.get("utilisation", finding.reason.code.value)
+    judged = finding.verdict in {Verdict.VIOLATION, Verdict.EXEMPT}
+    if not judged or said not in _IDLE or instance.state is not InstanceState.RUNNING:
+        return None
+    ladder_verbs = {rung.verb for rung in ladder(rule, instance)} if rule is not None else set()
+    if finding.verdict is Verdict.EXEMPT or kept or rule is None or not ladder_verbs & DESTRUCTIVE:
+        return Standing.UNTOUCHABLE
+    lost = _local_disk_rail(instance, rule.limits, approved=False)
+    if lost is None:
+        return Standing.RECLAIMABLE
+    return Standing.WAITS if lost.code is ReasonCode.APPROVAL_NEEDED else Standing.UNTOUCHABLE
+
+
+_IDLE = frozenset({ReasonCode.IDLE.value, ReasonCode.BUDGET_IDLE.value})
 
 
 def mode_rail(verb: Verb, mode: Mode) -> Reason | None:

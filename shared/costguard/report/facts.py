@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from costguard.cases import Case
 from costguard.domain.actions import Verb
-from costguard.domain.findings import Verdict
+from costguard.domain.findings import Standing, Verdict
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -34,7 +34,7 @@ class ResourceSnapshot:
 
     `hourly` is its list price, None where unknown. `busiest` is the highest GPU utilisation in the window that was
     judged, in percent, `coverage` its worst share of samples. `busy` are each day's highest from `first_day` on, None
-    where nothing was measured.
+    where nothing was measured. `standing` is what may be done about an idle machine's cost, None where it is not known.
     """
 
     ref: ResourceRef
@@ -53,6 +53,7 @@ class ResourceSnapshot:
     first_day: date | None = None
     busy: tuple[float | None, ...] = ()
     hourly_net: Money | None = None
+    standing: Standing | None = None
 
     @property
     def is_idle(self) -> bool:

@@ -80,7 +80,7 @@ def plan(
             budgets = _budgets(world, looked, language) if looked is not None else ()
     from costguard.cli.decide.plan_file import plan_answer, write_plan
     from costguard.report.plan.shadows import planned_lines, shadow_tables
-    from costguard.report.plan.views import plan_summary, plan_tables, unread_line
+    from costguard.report.plan.views import money_lines, plan_summary, plan_tables, unread_line
 
     if out:
         write_plan(Path(out), made, language)
@@ -92,6 +92,7 @@ def plan(
             closing=(
                 *planned_lines(made.shadows, guard, language),
                 *unread_line(shown, language),
+                *money_lines(made, language),
                 plan_summary(shown, language),
                 *([phrase("plan_written", language, file=out)] if out else []),
             ),

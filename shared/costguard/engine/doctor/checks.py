@@ -31,6 +31,7 @@ from costguard.policy.remarks import Remark
 from costguard.ports import Caller, FreezeControl, Permit
 from costguard.report.doctor.checks import Code, Detail, DoctorCheck
 from costguard.report.waste.day_one import UNMEASURED
+from costguard.report.waste.reclaim import reclaim_facts, reclaim_in
 
 UNSIGNED = "unsigned"
 
@@ -207,6 +208,14 @@ def measured_check(target: str, shards: Sequence[ShardFacts], findings: Mapping[
     details = tuple(_unmeasured_detail(fact, code, findings) for fact, code in unmeasured)
     blind = not measured and any(code is not ReasonCode.TOO_YOUNG for _, code in unmeasured)
     return DoctorCheck(Code.MEASURED_NONE if blind else Code.MEASURED_PARTLY, target, facts, details)
+
+
+def reclaim_check(target: str, findings: Mapping[Subject, Finding]) -> DoctorCheck:
+    """How much of what idles can be reclaimed, waits for somebody's yes, or may not be touched; each currency alone."""
+    reclaim = reclaim_in(findings.values())
+    if not any(portion.machines for portion in reclaim.values()):
+        return DoctorCheck(Code.RECLAIM_NOTHING, target)
+    return DoctorCheck(Code.RECLAIM_KNOWN, target, reclaim_facts(reclaim))
 
 
 def _utilisation(finding: Finding | None) -> ReasonCode | None:

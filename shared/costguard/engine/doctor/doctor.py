@@ -172,12 +172,22 @@ def _examine_target(practice: Practice, target: Target) -> Iterator[DoctorCheck]
         progress=practice.progress,
         workers=practice.workers,
     )
-    judged = judge_all(practice.policy, seen.facts, practice.clock.now())
+    now = practice.clock.now()
+    judged = judge_all(practice.policy, seen.facts, now, snoozes=_kept(practice.memory, now))
     findings = {finding.subject: finding for finding in judged}
     yield checks.regions_check(name, seen.facts, seen.gaps, seen.closed)
     yield _permissions(practice, name, seen, findings)
     yield checks.measured_check(name, seen.facts, findings)
+    yield checks.reclaim_check(name, findings)
     yield checks.other_check(name, _working(practice, seen, _traces(practice, seen)))
+
+
+def _kept(memory: Memory | None, now: datetime) -> Mapping[str, datetime]:
+    """What people keep for now; a ledger that cannot be read is told of elsewhere."""
+    try:
+        return {} if memory is None else {text: keep.until for text, keep in memory.snoozes.active(now).items()}
+    except LedgerError:
+        return {}
 
 
 def _permissions(practice: Practice, name: str, seen: Scan, findings: Mapping[Subject, Finding]) -> DoctorCheck:

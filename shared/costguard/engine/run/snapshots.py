@@ -137,6 +137,7 @@ def _sight(
         busy=tuple(days.get(min(days) + _ONE_DAY * at) for at in range((max(days) - min(days)).days + 1))
         if days
         else (),
+        standing=finding.standing,
     )
 
 

@@ -24,7 +24,7 @@ class Health(str, Enum):
 
 
 class DoctorQuestion(str, Enum):
-    """What is asked. The first nine are asked of every target, the rest once.
+    """What is asked. The first ten are asked of every target, the rest once.
 
     Of these the bill, keys and networks only where the policy has rules for them. That of launch freezes and that of
     robots is asked of each of them, that of secrets of each that stands in plain text where functions run, and that of
@@ -36,6 +36,7 @@ class DoctorQuestion(str, Enum):
     REGIONS = "regions"
     PERMISSIONS = "permissions"
     MEASURED = "measured"
+    RECLAIM = "reclaim"
     OTHER_DEPLOYMENT = "other_deployment"
     BILL = "bill"
     KEYS = "keys"
@@ -76,6 +77,8 @@ class Code(str, Enum):
     MEASURED_PARTLY = "measured_partly"
     MEASURED_UNREAD = "measured_unread"
     MEASURED_NONE = "measured_none"
+    RECLAIM_NOTHING = "reclaim_nothing"
+    RECLAIM_KNOWN = "reclaim_known"
     OTHER_NOT_SEEN = "other_not_seen"
     OTHER_UNREAD = "other_unread"
     OTHER_SEEN = "other_seen"
@@ -151,6 +154,8 @@ VERDICTS: Mapping[Code, tuple[DoctorQuestion, Health]] = MappingProxyType(
         Code.MEASURED_PARTLY: (DoctorQuestion.MEASURED, _WARNING),
         Code.MEASURED_UNREAD: (DoctorQuestion.MEASURED, _UNTOLD),
         Code.MEASURED_NONE: (DoctorQuestion.MEASURED, _BARS),
+        Code.RECLAIM_NOTHING: (DoctorQuestion.RECLAIM, _OK),
+        Code.RECLAIM_KNOWN: (DoctorQuestion.RECLAIM, _OK),
         Code.OTHER_NOT_SEEN: (DoctorQuestion.OTHER_DEPLOYMENT, _OK),
         Code.OTHER_UNREAD: (DoctorQuestion.OTHER_DEPLOYMENT, _UNTOLD),
         Code.OTHER_SEEN: (DoctorQuestion.OTHER_DEPLOYMENT, _BARS),

@@ -19,6 +19,7 @@ from costguard.report.facts import (
 )
 from costguard.report.guard_views import view_of
 from costguard.report.plan.evidence import utc_words
+from costguard.report.waste.reclaim import reclaim_lines, reclaim_of
 from costguard.report.words.sentences import Language, clean, number, short
 from costguard.report.words.sentences import in_digest as say
 
@@ -119,7 +120,7 @@ def _wasted(facts: ReportFacts, language: Language) -> Card:
     title, idle = say("wasted", language), facts.idle
     if not idle:
         return Card(title, (say("wasted_none", language),), good=True if facts.machines else None)
-    kept = [one for one in idle if one.may_not_be_touched]
+    kept = [one for one in idle if one.may_not_be_touched and one.standing is None]
     unpriced = sum(one.hourly is None for one in idle)
     lines = [say("wasted_hint", language, machines=len(idle), unpriced=unpriced or "")]
     net = " + ".join(money_words(a_day_net(idle)))
@@ -128,6 +129,7 @@ def _wasted(facts: ReportFacts, language: Language) -> Card:
     if kept:
         amount = " + ".join(money_words(a_day(kept))) or say("price_unknown", language)
         lines.append(say("wasted_untouchable", language, amount=amount, machines=len(kept)))
+    lines.extend(reclaim_lines(reclaim_of((one.standing, one.hourly) for one in idle), language))
     return Card(title, money_words(a_day(idle)) or (say("price_unknown", language),), tuple(lines), good=False)
 
 

@@ -19,6 +19,7 @@ class Summary(TypedDict):
     saved: list[Money]
     wasted_a_day: list[Money]
     untouchable_a_day: list[Money]
+    reclaim: values.Reclaim
     idle: Count
     untouchable: Count
     running: Count

@@ -13,6 +13,7 @@ from costguard.report.page.headline import unmeasured_percent
 from costguard.report.plan.case_history import case_json
 from costguard.report.plan.shadows import shadows_json
 from costguard.report.policy.provenance import decided_json
+from costguard.report.waste.reclaim import reclaim_in_sights, reclaim_json
 from costguard.report.words.sentences import Language, clean
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def report_json(facts: ReportFacts, language: Language = Language.EN) -> shapes.
             "saved": _amounts(figures.saved),
             "wasted_a_day": _amounts(figures.wasted_a_day),
             "untouchable_a_day": _amounts(figures.untouchable_a_day),
+            "reclaim": reclaim_json(reclaim_in_sights(facts.idle)),
             "idle": figures.idle,
             "untouchable": figures.untouchable,
             "running": figures.running,

@@ -312,6 +312,7 @@ class Plan(TypedDict):
     held: list[Kept]
     rehearsed: list[Kept]
     gaps: list[values.Gap]
+    reclaim: values.Reclaim
     unread_protections: Texts
     """Machines whose protections at the cloud are looked at just before their step: nothing here says that they have
     none."""

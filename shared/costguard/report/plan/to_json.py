@@ -25,6 +25,7 @@ from costguard.report.notices.remediations import mend_words
 from costguard.report.plan.evidence import evidence_json
 from costguard.report.plan.shadows import shadow_json
 from costguard.report.plan.views import step_words
+from costguard.report.waste.reclaim import reclaim_in, reclaim_json
 from costguard.report.words.sentences import Language, clean, net_saving, saving_lines
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def plan_json(plan: Plan, *, plan_hash: str, language: Language = Language.EN) -
         "held": [_kept_json(held, language) for held in plan.held],
         "rehearsed": [_kept_json(rehearsed, language) for rehearsed in plan.rehearsed],
         "gaps": [gap_json(gap, language) for gap in plan.gaps],
+        "reclaim": reclaim_json(reclaim_in(plan.findings)),
         "unread_protections": [str(ref) for ref in plan.unread_protections],
         "shadows": [shadow_json(shadow, plan.guard, language) for shadow in plan.shadows],
     }

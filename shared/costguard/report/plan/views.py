@@ -15,6 +15,7 @@ from costguard.report.guard_views import view_of
 from costguard.report.notices.remediations import mend_words
 from costguard.report.plan.evidence import evidence_words, utc_words
 from costguard.report.tables import Column, Table
+from costguard.report.waste.reclaim import reclaim_in, reclaim_lines
 from costguard.report.waste.views import gaps_table
 from costguard.report.words.sentences import (
     Language,
@@ -49,6 +50,11 @@ def plan_summary(plan: Plan, language: Language = Language.EN) -> str:
         rehearsed=len(plan.rehearsed),
         gaps=len(plan.gaps),
     )
+
+
+def money_lines(plan: Plan, language: Language = Language.EN) -> tuple[str, ...]:
+    """How much of what idles can be reclaimed, waits for a yes, or may not be touched; nothing where nothing idles."""
+    return reclaim_lines(reclaim_in(plan.findings), language)
 
 
 def unread_line(plan: Plan, language: Language = Language.EN) -> tuple[str, ...]:

@@ -64,6 +64,25 @@ class EffectivePrice(TypedDict):
     """What the policy declares, where the bill says otherwise."""
 
 
+class Portion(TypedDict):
+    """Idle machines of one kind, and what they cost a day at list price; currencies are never summed."""
+
+    machines: Count
+    a_day: list[Money]
+    unpriced: Count
+    """Those of them whose price is unknown, and in no amount."""
+
+
+class Reclaim(TypedDict):
+    """What may be done about the cost of what idles now, as the policy's rules have it, whatever their mode."""
+
+    reclaimable: Portion
+    waits_for_approval: Portion
+    """Somebody has to agree first: a stop would empty a local disk."""
+    untouchable: Portion
+    """Protected, managed, prepaid, kept, or no step of its rule stops it."""
+
+
 class Rate(TypedDict):
     """A dated exchange rate."""
 

@@ -17,6 +17,7 @@ from costguard.domain.money import Money, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, InstanceState
+from costguard.report.waste.reclaim import Reclaim, reclaim_of
 
 TOP = 10  # instances named one by one; the rest is in the CSV
 
@@ -116,6 +117,14 @@ class WasteReport:
     def total(self) -> OwnerWaste:
         """All owners together; its owner is empty."""
         return _sum("", self.instances)
+
+    @property
+    def reclaim(self) -> Reclaim:
+        """Of what idles now: how much of it can be reclaimed, waits for a yes, or may not be touched."""
+        found = ((waste.finding, waste.fact.rate) for waste in self.instances)
+        return reclaim_of(
+            (one.standing, rate.money if rate is not None else None) for one, rate in found if one is not None
+        )
 
     @property
     def unmeasured_share(self) -> Decimal:

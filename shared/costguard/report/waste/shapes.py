@@ -104,4 +104,5 @@ class Waste(TypedDict):
     unmeasured_share: Decimal
     unmeasured: list[Unmeasured]
     gaps: list[values.Gap]
+    reclaim: values.Reclaim
     proof: CallProof

@@ -9,6 +9,7 @@ from costguard.report.json_values import effective_price_json, gap_json, list_pr
 from costguard.report.plan.evidence import evidence_json
 from costguard.report.tables import Column, Table
 from costguard.report.waste.day_one import CallRow, InstanceWaste, OwnerWaste, WasteReport
+from costguard.report.waste.reclaim import reclaim_json
 from costguard.report.waste.views import calls_statement
 from costguard.report.words.sentences import Language, clean, fix, sentence, short
 
@@ -41,6 +42,7 @@ def waste_json(report: WasteReport, language: Language = Language.EN) -> shapes.
             for group in report.unmeasured
         ],
         "gaps": [gap_json(gap, language) for gap in report.gaps],
+        "reclaim": reclaim_json(report.reclaim),
         "proof": {
             "calls": sum(row.calls for row in report.calls),
             "changing_calls": report.changing_calls,

@@ -10,6 +10,7 @@ from costguard.domain.resources import Gap
 from costguard.report.plan.evidence import evidence_words, utc_words
 from costguard.report.tables import Column, Table
 from costguard.report.waste.day_one import InstanceWaste, OwnerWaste, WasteReport
+from costguard.report.waste.reclaim import reclaim_lines
 from costguard.report.words.sentences import (
     Language,
     choice,
@@ -44,6 +45,7 @@ def waste_summary(report: WasteReport, language: Language = Language.EN) -> tupl
                 partly_cost=amounts(total.partly_idle_cost),
             ),
             _which_prices(total, language),
+            *reclaim_lines(report.reclaim, language),
         ]
     if report.gaps:
         lines.append(phrase("waste_unread", language))
