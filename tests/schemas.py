@@ -24,7 +24,7 @@ from costguard.report.doctor.shapes import Doctor
 from costguard.report.keys.shapes import Keys
 from costguard.report.network.shapes import Networks
 from costguard.report.page.shapes import Report
-from costguard.report.plan.shapes import Cases, Plan, Shadows, Why
+from costguard.report.plan.shapes import Cases, Plan, Rollout, Shadows, Why
 from costguard.report.policy.shapes import PolicyDiff, PolicyExplain, PolicyPlan, PolicyTest
 from costguard.report.savings.shapes import DeployCost, Explained, Savings
 from costguard.report.waste.shapes import Waste
@@ -46,6 +46,7 @@ ANSWERS: Mapping[str, tuple[str, Any]] = {
     "report": ("costguard report --json", Report),
     "savings": ("costguard savings --json", Savings | Explained),
     "scan": ("costguard scan --json", Waste),
+    "rollout": ("costguard rollout --json", Rollout),
     "shadows": ("costguard shadows --json", Shadows),
     "why": ("costguard why --json", Why),
 }

@@ -13,7 +13,7 @@ from costguard.cli.act import invoke, recheck, undo
 from costguard.cli.decide import plan
 from costguard.cli.demo import demo
 from costguard.cli.exits import MEANINGS, Exit
-from costguard.cli.look import budgets, cases, doctor, keys, networks, report, savings, scan, shadows
+from costguard.cli.look import budgets, cases, doctor, keys, networks, report, rollout, savings, scan, shadows
 from costguard.cli.operate import audit, bundle, deploy, history, permissions
 from costguard.cli.output import complain, survive_any_encoding
 from costguard.cli.people import answers, digest, freezes, outbox
@@ -43,6 +43,7 @@ app.command(epilog=invoke.INVOKE_EXAMPLES)(invoke.invoke)
 app.command(epilog=cases.CASES_EXAMPLES)(cases.cases)
 app.command(epilog=cases.WHY_EXAMPLES)(cases.why)
 app.command(epilog=outbox.OUTBOX_EXAMPLES)(outbox.outbox)
+app.command(epilog=rollout.ROLLOUT_EXAMPLES)(rollout.rollout)
 app.command(epilog=shadows.SHADOWS_EXAMPLES)(shadows.shadows)
 app.command(epilog=report.REPORT_EXAMPLES)(report.report)
 app.command(epilog=digest.DIGEST_EXAMPLES)(digest.digest)

@@ -206,7 +206,9 @@ def run_digest(
     told = tuple(_to_tell(facts, policy, kept, language))
     for one in told:
         memory.outbox.enqueue(_notice(one, run_id, now))
-    delivered = deliver_due(memory.outbox, notifier, clock, max_wait=NOTICE_WAIT, language=language)
+    delivered = deliver_due(
+        memory.outbox, notifier, clock, max_wait=NOTICE_WAIT, language=language, most=policy.messages_per_day
+    )
     LookRepository(memory.store).keep_digest(DigestRecord(run_id, figures_of(facts), kept.page, len(told)))
     done = DigestRun(run_id, facts, told, kept, delivered=sum(one.case_key == DIGEST for one in delivered))
     memory.runs.finish(run_id, digest_summary(done), clock.now())

@@ -37,7 +37,7 @@ class OutboxNotice:
     it tells, `hourly` what its subject costs, `status` what became of that since. `proven` is True only where the
     channel proves delivery: grace is counted from `delivered_at` of such a notice, never of others. After `holds_until`
     it names dates that may be past and is dropped; None means that it is true at any time. `announced` are the steps to
-    come that it names, which come no earlier.
+    come that it names, which come no earlier. `in_digest`: it was sent in a line or two among others.
     """
 
     notice_id: str
@@ -69,6 +69,7 @@ class OutboxNotice:
     beside: tuple[str, ...] = ()
     status: str = ""
     announced: tuple[Announced, ...] = ()
+    in_digest: bool = False
 
     def is_late(self, now: datetime) -> bool:
         """Whether it was not delivered in time, and never will be."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError
@@ -30,6 +30,21 @@ from costguard.ports import Delivery, RecordStore
 _LOG = logging.getLogger(__name__)
 _CHANGED, _ALL = "outbox_changed", "all"  # the one record of notices whose message is to be changed
 _MOST_CHANGED = 500  # messages waiting to be changed; beyond, the oldest stay as they are
+
+
+_SENT, _A_DAY = "sent_to", timedelta(hours=24)  # key: an address
+_MOST_SENT = 1000  # of which nobody asks whether they were more
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """When an address was sent messages about cases, oldest first."""
+
+    at: tuple[datetime, ...] = ()
+
+
+def _lately(sent: _Sent, now: datetime) -> tuple[datetime, ...]:
+    return tuple(at for at in sent.at if now - at < _A_DAY)
 
 
 class OutboxRepository:
@@ -146,13 +161,33 @@ class OutboxRepository:
             _LOG.warning("notice came too late and is not sent", extra={"notice": notice.notice_id})
         self._change_claimed(mine, dropped, now)
 
-    def delivered(self, mine: Sequence[OutboxNotice], delivery: Delivery, now: datetime) -> tuple[OutboxNotice, ...]:
+    def sent_lately(self, channel: str, now: datetime) -> int:
+        """How many messages about cases this address got in the last 24 hours."""
+        record = self._store.get(_SENT, channel) if channel else None
+        return 0 if record is None else len(_lately(value_of(_Sent, record), now))
+
+    def note_sent(self, channel: str, now: datetime) -> None:
+        """It got another one."""
+
+        def attempt() -> None:
+            record = self._store.get(_SENT, channel)
+            before = () if record is None else _lately(value_of(_Sent, record), now)
+            after = record_of(_SENT, channel, _Sent((*before, now)[-_MOST_SENT:]))
+            self._store.put(after, 0 if record is None else record.version)
+
+        until_uncontested(attempt, "the outbox")
+
+    def delivered(
+        self, mine: Sequence[OutboxNotice], delivery: Delivery, now: datetime, *, in_digest: bool = False
+    ) -> tuple[OutboxNotice, ...]:
         """Their channel took them, all in one message; as they stand now."""
         ids = tuple(notice.notice_id for notice in mine)
         beside = ids if len(ids) > 1 else ()
 
         def change(one: OutboxNotice) -> OutboxNotice | None:
-            return None if one.state is NoticeState.DELIVERED else delivered(one, delivery, now, beside)
+            if one.state is NoticeState.DELIVERED:
+                return None
+            return replace(delivered(one, delivery, now, beside), in_digest=in_digest)
 
         for notice_id in ids:
             _LOG.info("notice delivered", extra={"notice": notice_id, "proven": delivery.proves_delivery})

@@ -12,16 +12,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from costguard.cases import Case, CaseStatus, claimed, confirming, held, noticed
-from costguard.domain.actions import Verb
+from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import CLAIM_LASTS, NoticeState, OutboxNotice
 from costguard.engine.ledger.outbox import OutboxRepository
-from costguard.engine.notify.notices import Words, letter, statuses, zone_of
+from costguard.engine.notify.letter import letter
+from costguard.engine.notify.notices import Words, statuses, zone_of
 from costguard.engine.run.act import moved
 from costguard.engine.run.run_context import RunContext
 from costguard.planning import Plan, PlanIndex, Transition
+from costguard.policy.model.ownership import channel_of
+from costguard.policy.model.policy import MESSAGES_PER_DAY
 from costguard.ports import Clock, Notifier
 from costguard.report.words.sentences import Language
 
@@ -41,6 +44,7 @@ def deliver_due(
     max_wait: timedelta,
     until: datetime | None = None,
     language: Language = Language.EN,
+    most: int = MESSAGES_PER_DAY,
 ) -> tuple[OutboxNotice, ...]:
     """Send what is due, once each, and return what was delivered; then change the messages whose subjects have.
 
@@ -48,11 +52,15 @@ def deliver_due(
     A rate limit is waited out and the message sent, as long as all waits together stay within `max_wait`; beyond that,
     it and what follows on its channel are left for a later run. So is everything that was not begun by `until`.
 
+    An address gets at most `most` messages about cases in 24 hours: what would take more goes in digests, and what
+    does not fit then waits. News of what was done never waits.
+
     Raises:
         LedgerError: what was sent last may not be recorded and may be sent again.
     """
-    post = _Post(outbox, notifier, clock, language, until, left=max_wait)
-    delivered = [notice for batch in _batches(outbox.due(clock.now())) for notice in post.send(batch)]
+    post = _Post(outbox, notifier, clock, language, until, left=max_wait, most=most)
+    allotted = list(post.allotted(_batches(outbox.due(clock.now()))))  # by the room there is before any is sent
+    delivered = [notice for batch, in_digest in allotted for notice in post.send(batch, in_digest=in_digest)]
     post.edit()
     if post.is_over() and (waiting := outbox.waiting()):
         _LOG.warning("no time left to send more notices; a later run goes on", extra={"waiting": waiting})
@@ -68,6 +76,14 @@ def _batches(due: Sequence[OutboxNotice]) -> list[list[OutboxNotice]]:
     return list(found.values())
 
 
+_MAY_WAIT = frozenset({"warned", "warned_only", "mend_comes"})  # what is still to be done; never that it was
+
+
+def _is_warning(batch: Sequence[OutboxNotice]) -> bool:
+    """Whether nothing is lost if it waits: what was not announced is not done, and is written anew with other dates."""
+    return all(notice.case_id and notice.kind in _MAY_WAIT for notice in batch)
+
+
 @dataclass(slots=True)
 class _Post:
     """One round of deliveries: how long it may still wait, and the channels it has given up on."""
@@ -78,23 +94,61 @@ class _Post:
     language: Language
     until: datetime | None
     left: timedelta
+    most: int
     limited: set[str] = field(default_factory=set)
+    room: dict[str, int] = field(default_factory=dict)
 
     def is_over(self, wait: timedelta = timedelta(0)) -> bool:
         """Whether there is no time for another message, or will be none after this wait."""
         return self.until is not None and self.clock.now() + wait >= self.until
 
-    def send(self, batch: Sequence[OutboxNotice]) -> Iterator[OutboxNotice]:
+    def allotted(self, batches: Sequence[list[OutboxNotice]]) -> Iterator[tuple[list[OutboxNotice], bool]]:
+        """Each batch, and whether it goes in digests: where an address would get more messages than it may.
+
+        Where even a digest for each owner would be too many, what its owners have to be warned of goes in one.
+        """
+        runs: dict[str, list[list[OutboxNotice]]] = {}
+        for batch in batches:
+            if batch[0].case_id:
+                runs.setdefault(batch[0].channel, []).append(batch)
+        merged: set[str] = set()
+        for batch in batches:
+            channel, of_channel = batch[0].channel, runs.get(batch[0].channel, [])
+            if not batch[0].case_id or self._fit(of_channel):
+                yield batch, False
+            elif self._messages(of_channel, in_digest=True) <= self._room_today(channel) or not _is_warning(batch):
+                yield batch, True
+            elif channel not in merged:
+                merged.add(channel)
+                yield [notice for each in of_channel if _is_warning(each) for notice in each], True
+
+    def _fit(self, batches: Sequence[Sequence[OutboxNotice]]) -> bool:
+        room = self._room_today(batches[0][0].channel)
+        return sum(map(len, batches)) <= room or self._messages(batches) <= room
+
+    def _messages(self, batches: Sequence[Sequence[OutboxNotice]], *, in_digest: bool = False) -> int:
+        return sum(-(-len(batch) // self._room(batch, in_digest=in_digest)) for batch in batches)
+
+    def _room_today(self, channel: str) -> int:
+        if channel not in self.room:
+            self.room[channel] = self.most - self.outbox.sent_lately(channel, self.clock.now())
+        return self.room[channel]
+
+    def _must_wait(self, notices: Sequence[OutboxNotice]) -> bool:
+        """Whether its address has had its messages of today: a warning waits, and with it whatever it announces."""
+        return _is_warning(notices) and self._room_today(notices[0].channel) <= 0
+
+    def send(self, batch: Sequence[OutboxNotice], *, in_digest: bool = False) -> Iterator[OutboxNotice]:
         """Send what of `batch` is nobody else's, in as few messages as the channel can hold."""
         rest, mine = deque(batch), list[OutboxNotice]()
-        while batch[0].channel not in self.limited and not self.is_over():
+        while batch[0].channel not in self.limited and not self.is_over() and not self._must_wait(batch):
             mine = self._still_mine(mine)
             ahead = [rest.popleft() for _ in range(min(len(rest), _MOST_AHEAD - len(mine)))]
             mine += self._in_time(self.outbox.claim((notice.notice_id for notice in ahead), self.clock.now()))
             if mine:
-                together = mine[: self._room(mine)]
+                together = mine[: self._room(mine, in_digest=in_digest)]
                 mine = mine[len(together) :]  # what is claimed and not sent is due again when the claim ends
-                for notice in self._deliver(together):
+                for notice in self._deliver(together, in_digest=in_digest):
                     if notice.state is NoticeState.DELIVERED:
                         yield notice
             elif not rest:
@@ -115,18 +169,18 @@ class _Post:
             self.outbox.drop(late, now)
         return [notice for notice in claimed if not notice.is_late(now)]
 
-    def _room(self, notices: Sequence[OutboxNotice]) -> int:
+    def _room(self, notices: Sequence[OutboxNotice], *, in_digest: bool) -> int:
         if len(notices) == 1:
             return 1
         try:
-            return max(1, self.notifier.capacity(letter(notices, self.language)))
+            return max(1, self.notifier.capacity(letter(notices, self.language, in_digest=in_digest)))
         except NoticeError:
             return 1  # the channel has a word to say against each of them, when it is sent
 
-    def _deliver(self, notices: Sequence[OutboxNotice]) -> Sequence[OutboxNotice]:
-        while notices:
+    def _deliver(self, notices: Sequence[OutboxNotice], *, in_digest: bool) -> Sequence[OutboxNotice]:
+        while notices and not self._must_wait(notices):
             try:
-                delivery = self.notifier.send(letter(notices, self.language))
+                delivery = self.notifier.send(letter(notices, self.language, in_digest=in_digest))
             except RateLimitedError as err:
                 wait = max(err.retry_after, _SHORTEST_WAIT)
                 if wait > self.left or self.is_over(wait):
@@ -138,7 +192,7 @@ class _Post:
                 notices = self.outbox.renew(notices, self.clock.now())
             except RejectedNoticeError as err:
                 if len(notices) > 1:  # one of them may be at fault: each by itself
-                    return [sent for notice in notices for sent in self._deliver([notice])]
+                    return [sent for notice in notices for sent in self._deliver([notice], in_digest=in_digest)]
                 self.outbox.rejected(notices[0], err, self.clock.now())
                 return ()
             except NoticeError as err:
@@ -146,8 +200,15 @@ class _Post:
                 self.outbox.failed(notices, err, self.clock.now(), wait)
                 return ()
             else:
-                return self.outbox.delivered(notices, delivery, self.clock.now())
+                self._count(notices)
+                return self.outbox.delivered(notices, delivery, self.clock.now(), in_digest=in_digest)
         return ()
+
+    def _count(self, notices: Sequence[OutboxNotice]) -> None:
+        channel = notices[0].channel
+        if notices[0].case_id:
+            self.room[channel] = self._room_today(channel) - 1
+            self.outbox.note_sent(channel, self.clock.now())
 
     def edit(self) -> None:
         """Show in earlier messages what became of their subjects."""
@@ -164,7 +225,8 @@ class _Post:
             return True
         found = self.outbox.get_many(changed.beside or (changed.notice_id,))
         try:
-            self.notifier.edit(receipt, letter(tuple(found.values()), self.language))
+            shown = letter(tuple(found.values()), self.language, in_digest=changed.in_digest)
+            self.notifier.edit(receipt, shown)
         except RejectedNoticeError as err:
             _LOG.warning("message cannot be changed", extra={"notice": changed.notice_id, "error": str(err)})
         except NoticeError as err:
@@ -207,6 +269,7 @@ def tell(
         max_wait=longest_wait,
         until=None if deadline is None else deadline - spent,  # noting what arrived takes as long as writing it did
         language=Language(world.language),
+        most=world.policy.messages_per_day,
     )
     _note_arrivals(world, plan.run_id, written)
     return delivered
@@ -217,7 +280,7 @@ def _warned(
 ) -> dict[str, Case]:
     """Claim and write the warnings that are due; the claimed cases, by decision."""
     warnings = [action for action in index.plan.due if action.verb is Verb.WARN]
-    due = sorted(warnings, key=lambda action: index.case_of(action).opened_at)
+    due = sorted(_with_room(world, index, warnings), key=lambda action: index.case_of(action).opened_at)
     written: dict[str, Case] = {}
     for at in range(0, len(due), _TOGETHER):
         if deadline is not None and world.clock.now() >= begun + (deadline - begun) / _WRITING:
@@ -231,6 +294,23 @@ def _warned(
         world.memory.outbox.enqueue(*(words.warning(world, index, action, claim) for action, claim in ours))
         written.update((claim.decision_id, claim) for _, claim in ours)
     return written
+
+
+def _with_room(world: RunContext, index: PlanIndex, warnings: Sequence[Action]) -> list[Action]:
+    """Those whose address may get another message today; a later run writes the others, with dates of its own."""
+    now, policy = world.clock.now(), world.policy
+    addressed = [(channel_of(index.case_of(action).owner, policy), action) for action in warnings]
+    most, outbox = policy.messages_per_day, world.memory.outbox
+    full = {channel for channel in {to for to, _ in addressed} if outbox.sent_lately(channel, now) >= most}
+    kept = [
+        action
+        for channel, action in addressed
+        if channel not in full or index.case_of(action).climbed_at(Verb.STOP) is not None
+    ]
+    if len(kept) < len(warnings):
+        left = len(warnings) - len(kept)
+        _LOG.warning("addresses have had their messages of today; warnings wait", extra={"left": left})
+    return kept
 
 
 def _note_arrivals(world: RunContext, run_id: str, written: Mapping[str, Case]) -> None:

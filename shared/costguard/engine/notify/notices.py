@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,68 +24,14 @@ from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanIndex, Transition
 from costguard.policy.model.ownership import channel_of
 from costguard.policy.model.terms import rule_from_terms
-from costguard.ports import Message, MessagePart
 from costguard.report.notices.machines import BarredStep, NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.notices.messages import (
     handed_on_status,
-    heading,
     kept_status,
-    said_by_all,
     stopped_status,
 )
 from costguard.report.plan.evidence import picture
 from costguard.report.words.sentences import Language, sentence
-
-
-def letter(notices: Sequence[OutboxNotice], language: Language = Language.EN) -> Message:
-    """One message that says all of these, which have one channel and thread; what all of them say is said once."""
-    first = notices[0]
-    if len(notices) == 1:
-        alone = MessagePart(first.decision_id, "", picture=first.picture, choices=first.choices, status=first.status)
-        parts = (alone,) if first.picture or first.choices or first.status else ()
-        return Message(
-            channel=first.channel,
-            title=first.title,
-            text=first.text,
-            fields=first.fields,
-            lines=first.lines,
-            thread=first.thread,
-            notice_id=first.notice_id,
-            parts=parts,
-        )
-    same, same_lines = said_by_all([each.fields for each in notices]), _lines_of_all(notices)
-    kinds, hourly = [each.kind for each in notices], [each.hourly for each in notices]
-    top = heading(kinds, first.owner, hourly, same, language)
-    return Message(
-        channel=first.channel,
-        title=top.title,
-        text="\n\n".join((top.title, *(each.text for each in notices))),
-        fields=top.fields,
-        lines=same_lines,
-        thread=first.thread,
-        notice_id=_id_of(notices),
-        parts=tuple(
-            MessagePart(
-                decision_id=each.decision_id,
-                title=each.title,
-                fields=tuple(field for field in each.fields if field not in same),
-                lines=tuple(line for line in each.lines if line not in same_lines),
-                picture=each.picture,
-                choices=each.choices,
-                status=each.status,
-            )
-            for each in notices
-        ),
-    )
-
-
-def _lines_of_all(notices: Sequence[OutboxNotice]) -> tuple[str, ...]:
-    return tuple(line for line in notices[0].lines if all(line in each.lines for each in notices))
-
-
-def _id_of(notices: Sequence[OutboxNotice]) -> str:
-    """The same for every attempt to deliver just these."""
-    return hashlib.sha256("\n".join(each.notice_id for each in notices).encode()).hexdigest()[:24]
 
 
 def next_step(case: Case, rungs: Sequence[Rung]) -> Verb | None:

@@ -146,7 +146,7 @@ class RolloutEntry:
 
 
 MESSAGES_PER_DAY = 12
-"""Of one address in any 24 hours: some 50 machines shown whole in Slack, and two digests of 40 each."""
+"""Of one address in any 24 hours: 60 machines shown whole in Slack, or some 190 in digests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,55 @@ class Shadows(TypedDict):
     shadows: list[ShadowStanding]
 
 
+class RolloutCondition(TypedDict):
+    """What must hold for a step."""
+
+    regret_below: Annotated[float, Field(ge=0, le=1)]
+    in_shadow: str
+    of_at_least: Count
+
+
+class Regret(TypedDict):
+    """How many would-be stops have ended, and after how many the machine was in use again within 24 hours."""
+
+    stops: Count
+    regretted: Count
+    share: Annotated[float, Field(ge=0, le=1)]
+
+
+class RolloutNext(TypedDict):
+    """The next step of an entry."""
+
+    mode: Mode
+    since: str
+    at: Time
+    condition: RolloutCondition | None
+    measured: Regret | None
+    """None: nothing is asked for, or nothing was measured."""
+    told_at: Time | None
+    """When its announcement was delivered."""
+    held: values.Reason | None
+    """What holds it back beside its day."""
+
+
+class RolloutEntry(TypedDict):
+    """Where one entry of a rollout stands."""
+
+    team: str
+    """`*`: whatever no other entry covers; empty: every team."""
+    account: str
+    mode: Mode
+    next: RolloutNext | None
+
+
+class Rollout(TypedDict):
+    """How far each team and account has come."""
+
+    schema: Literal[1]
+    policy_mode: Mode
+    entries: list[RolloutEntry]
+
+
 class Climbed(TypedDict):
     """A step that was done."""
 
