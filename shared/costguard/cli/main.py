@@ -16,7 +16,7 @@ from costguard.cli.exits import MEANINGS, Exit
 from costguard.cli.look import budgets, cases, doctor, keys, networks, report, rollout, savings, scan, shadows
 from costguard.cli.operate import audit, bundle, deploy, history, permissions
 from costguard.cli.output import complain, survive_any_encoding
-from costguard.cli.people import answers, digest, freezes, outbox
+from costguard.cli.people import answers, digest, exceptions, freezes, outbox
 from costguard.cli.policy import check as policy
 from costguard.cli.program import Program
 from costguard.cli.sandbox import commands as sandbox
@@ -54,6 +54,7 @@ app.command(epilog=answers.DISOWN_EXAMPLES)(answers.disown)
 app.command(epilog=answers.START_EXAMPLES)(answers.start)
 app.command(epilog=answers.PAUSE_EXAMPLES)(answers.pause)
 app.command(epilog=answers.RESUME_EXAMPLES)(answers.resume)
+app.command(epilog=exceptions.EXCEPTIONS_EXAMPLES)(exceptions.exceptions)
 app.command(epilog=undo.UNDO_EXAMPLES)(undo.undo)
 app.command(epilog=recheck.RECHECK_EXAMPLES)(recheck.recheck)
 app.command(epilog=savings.SAVINGS_EXAMPLES)(savings.savings)
@@ -67,6 +68,7 @@ budgets.app.command(epilog=freezes.FREEZE_POLICY_EXAMPLES)(freezes.freeze_policy
 budgets.app.command(epilog=freezes.FREEZE_ROLE_EXAMPLES)(freezes.freeze_role)
 app.add_typer(budgets.app, name="budgets")
 app.add_typer(policy.app, name="policy")
+app.add_typer(exceptions.app, name="exception")
 app.add_typer(audit.app, name="audit")
 app.add_typer(history.app, name="history")
 app.add_typer(sandbox.app, name="sandbox")

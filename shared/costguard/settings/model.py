@@ -125,6 +125,7 @@ class Settings:
     robots: Secret = field(default_factory=Secret)
     answer_url: str = ""
     link_secret: Secret = field(default_factory=Secret)
+    forge_token: Secret = field(default_factory=Secret)
     reports: str = ""
     audit_days: int | None = None
     git_hosts: tuple[str, ...] = ()
@@ -165,7 +166,7 @@ class Settings:
         tokens = (self.slack_token.known, self.prometheus_authorization.known, self.webhook_secret.known)
         answers = (self.slack_signing_secret.known, self.link_secret.known, *_hooks_in(self.robots.known))
         mail = (self.smtp_password.known, password_of(self.smtp_url))
-        known = (*tokens, *answers, *mail, *parts, password_of(self.ledger.known))
+        known = (self.forge_token.known, *tokens, *answers, *mail, *parts, password_of(self.ledger.known))
         return tuple(value for value in known if value)
 
 

@@ -88,6 +88,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         reports=values["COSTGUARD_REPORTS"],
         audit_days=days_of(values["COSTGUARD_AUDIT_DAYS"]),
         git_hosts=_hosts(values["COSTGUARD_GIT_HOSTS"]),
+        forge_token=secret_of(values, "COSTGUARD_FORGE_TOKEN", host),
         prometheus_authorization=secret_of(values, "COSTGUARD_PROMETHEUS_AUTHORIZATION", host),
         prometheus_hosts=_hosts(values["COSTGUARD_PROMETHEUS_HOSTS"]),
         paused=values["COSTGUARD_PAUSED"].lower() not in NOT_PAUSED,

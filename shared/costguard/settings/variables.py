@@ -82,6 +82,12 @@ VARIABLES = (
         "none",
     ),
     Variable(
+        "COSTGUARD_FORGE_TOKEN",
+        "Token of GitHub or GitLab by which `costguard exception ask` opens a pull request; without it the branch is "
+        "pushed, and nothing opened. Not in functions",
+        secret=True,
+    ),
+    Variable(
         "COSTGUARD_AUDIT_DAYS",
         "Days after which the weekly digest erases what happened in a run from the audit, 90 or more",
         "kept for ever",
