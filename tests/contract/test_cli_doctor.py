@@ -30,6 +30,7 @@ DAY = timedelta(days=1)
 POLICY = """\
 version: 1
 mode: enforce
+calendar: none
 accounts: [{cloud: aws, id: '111122223333', regions: [us-east-1]}]
 idle_gpu: [{name: all, then: [warn, {stop: {wait: 24h}}]}]
 notify: {default: 'slack:#gpu-costs'}

@@ -60,7 +60,7 @@ def test_the_page_shows_all_that_a_reviewer_and_approvers_see() -> None:
 def repository(tmp_path: Path) -> Path:
     """What `policy init` writes, as files."""
     root = tmp_path / "policy"
-    for name, text in starter_files().items():
+    for name, text in starter_files(zone="none").items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     return root

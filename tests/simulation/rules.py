@@ -120,8 +120,7 @@ def _text(version: PolicyVersion) -> PolicyText:
     if version.broken:
         lines.append("no_such_key: 1\n")
     whole = "".join(lines)
-    files = {"costguard.yaml": whole, **({"holidays.yaml": _LONG_AGO} if version.undated else {})}
-    text = PolicyText(files, f"revision-{len(whole)}")
+    text = PolicyText({"costguard.yaml": whole, "holidays.yaml": _LONG_AGO}, f"revision-{len(whole)}")
     if not version.broken:
         _WRITTEN[whole] = version
     return text
@@ -170,7 +169,7 @@ def _composed(version: PolicyVersion) -> Policy:
 
 @lru_cache(maxsize=8192)
 def _compiled(whole: str) -> Policy:
-    return load_policy(PolicyText({"costguard.yaml": whole}, "revision"))
+    return load_policy(PolicyText({"costguard.yaml": whole, "holidays.yaml": _LONG_AGO}, "revision"))
 
 
 @lru_cache(maxsize=4096)

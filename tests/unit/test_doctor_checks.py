@@ -305,9 +305,10 @@ def test_a_ledger_that_does_not_last_or_answer_bars(seen: LedgerSeen, code: Code
 @pytest.mark.parametrize(
     ("read", "remarks", "code"),
     [
-        (policy(), (), Code.POLICY_ENFORCES),
+        (policy(every_hour_counts=True), (), Code.POLICY_ENFORCES),
+        (policy(), (), Code.POLICY_NO_CALENDAR),
         (policy(rule(mode=Mode.WARN)), (), Code.POLICY_GENTLE),
-        (policy(), (Remark("rule research", "odd"),), Code.POLICY_REMARKED),
+        (policy(every_hour_counts=True), (Remark("rule research", "odd"),), Code.POLICY_REMARKED),
         (InvalidInputError("costguard.yaml:3:1: wrong"), (), Code.POLICY_INVALID),
     ],
 )

@@ -361,6 +361,8 @@ def test_a_record_of_a_newer_costguard_bars(memory: Memory, kind: str) -> None:
 
 def test_the_policys_own_remarks_are_told() -> None:
     looked, _ = practice(FLEET, {"aws": Desk()})
+    assert examine_policy(looked).code is Code.POLICY_NO_CALENDAR
+    looked = replace(looked, policy=policy(every_hour_counts=True))
 
     assert examine_policy(looked).code is Code.POLICY_REMARKED
     assert any("names neither CPU nor network" in str(detail.said) for detail in examine_policy(looked).details)

@@ -34,7 +34,7 @@ MAIN = "version: 1\nmode: observe\n"
 def starter_rule() -> IdleRule:
     """The starter as it is shipped."""
     files = {
-        path.relative_to(STARTER).as_posix(): path.read_text(encoding="utf-8")
+        path.relative_to(STARTER).as_posix(): path.read_text(encoding="utf-8").replace("CHOOSE", "UTC")
         for path in (*STARTER.glob("*.yaml"), *STARTER.glob("policies/*.yaml"))
     }
     (found,) = load_policy(PolicyText(files, "starter")).idle_gpu

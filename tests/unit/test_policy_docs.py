@@ -65,7 +65,9 @@ def test_every_step_is_on_the_page() -> None:
 
 
 def test_the_starter_loads_and_observes() -> None:
-    policy = load_policy(FilePolicySource(STARTER).read())
+    policy = load_policy(
+        PolicyText({name: _chosen(text) for name, text in FilePolicySource(STARTER).read().files.items()}, "r1")
+    )
 
     assert policy.mode is Mode.OBSERVE
     assert [rule.mode for rule in policy.idle_gpu] == [Mode.OBSERVE]
@@ -74,7 +76,7 @@ def test_the_starter_loads_and_observes() -> None:
 def test_the_starter_loads_with_every_comment_taken_off() -> None:
     """What is offered as a comment is valid too: a writer only removes the `# `."""
     text = FilePolicySource(STARTER).read()
-    files = {name: _uncommented(content) for name, content in text.files.items()}
+    files = {name: _chosen(_uncommented(content)) for name, content in text.files.items()}
 
     policy = load_policy(PolicyText(files, "r1"))
 
@@ -86,6 +88,11 @@ def test_the_starter_loads_with_every_comment_taken_off() -> None:
     assert policy.answers.approvers
     assert len(policy.owners) == 2
     assert len(policy.exemptions) == 2
+
+
+def _chosen(content: str) -> str:
+    """The zone that whoever begins has to choose."""
+    return content.replace("zone: CHOOSE", "zone: Asia/Shanghai")
 
 
 def _uncommented(content: str) -> str:

@@ -40,7 +40,7 @@ def test_the_repository_holds_exactly_what_init_writes() -> None:
 def test_the_starter_passes_its_own_checks(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "policy"
 
-    assert run(["policy", "init", str(folder)]) == Exit.OK
+    assert run(["policy", "init", str(folder), "--zone", "Asia/Shanghai"]) == Exit.OK
     assert run(["policy", "check", str(folder)]) == Exit.OK
     assert run(["policy", "fmt", str(folder), "--check"]) == Exit.OK
     assert run(["policy", "test", "--policy", str(folder)]) == Exit.OK
@@ -55,6 +55,31 @@ def test_the_starter_passes_its_own_checks(tmp_path: Path, capfd: pytest.Capture
         text = (folder / name).read_text(encoding="utf-8")
         assert YAML(typ="safe").load(text)
         assert script in text
+
+
+def test_the_starter_asks_for_the_zone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "policy"
+
+    assert run(["policy", "init", str(folder)]) == Exit.OK
+    assert "Choose calendar.zone" in capfd.readouterr().out
+    assert run(["policy", "check", str(folder)]) == Exit.BAD_INPUT
+    said = capfd.readouterr().err
+    assert "costguard.yaml:11:9: calendar.zone: no time zone is chosen yet" in said
+    assert "calendar: none" in said
+
+
+@pytest.mark.parametrize(
+    ("zone", "status"), [("none", Exit.OK), ("Europe/Berlin", Exit.OK), ("Mars/Base", Exit.BAD_INPUT)]
+)
+def test_a_zone_is_chosen_with_the_first_command(zone: str, status: Exit, tmp_path: Path) -> None:
+    folder = tmp_path / "policy"
+
+    assert run(["policy", "init", str(folder), "--zone", zone]) == status
+    if status is Exit.OK:
+        assert run(["policy", "check", str(folder)]) == Exit.OK
+        policy = load_policy(FilePolicySource(folder).read())
+        assert policy.every_hour_counts is (zone == "none")
+        assert policy.calendar is None or policy.calendar.zone == zone
 
 
 def test_nothing_is_overwritten_without_saying_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

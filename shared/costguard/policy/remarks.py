@@ -88,7 +88,7 @@ def _exemptions(policy: Policy, now: datetime) -> Iterator[Remark]:
 def _calendar(policy: Policy, now: datetime) -> Iterator[Remark]:
     calendar = policy.calendar
     if calendar is None:
-        if stops_machines(policy) and not policy.every_hour_counts:
+        if lacks_calendar(policy):
             yield Remark("calendar", NO_CALENDAR)
         return
     year = (now + _AHEAD).year
@@ -110,8 +110,10 @@ def _calendar(policy: Policy, now: datetime) -> Iterator[Remark]:
         )
 
 
-def stops_machines(policy: Policy) -> bool:
-    """Whether a machine may be stopped under it."""
+def lacks_calendar(policy: Policy) -> bool:
+    """Whether it may stop a machine at any hour of the week, and does not say that this is meant."""
+    if policy.calendar is not None or policy.every_hour_counts:
+        return False
     ladders = (rule.ladder for rule in policy.idle_gpu if rule.mode is Mode.ENFORCE)
     budgets = (budget.steps for budget in policy.budgets if budget.mode is Mode.ENFORCE)
     return any(step.verb in {Verb.STOP, Verb.TERMINATE} for ladder in ladders for step in ladder) or any(

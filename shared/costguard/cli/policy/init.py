@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -16,14 +17,15 @@ from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import phrase
 
 INIT_EXAMPLES = examples(
-    "costguard policy init gpu-policy/",
-    "costguard policy init gpu-policy/ --force",
-    "costguard policy init gpu-policy/ --wheel gpu_costguard-0.1.0-py3-none-any.whl",
+    "costguard policy init gpu-policy/ --zone Asia/Shanghai",
+    "costguard policy init gpu-policy/ --zone Europe/Berlin --force",
+    "costguard policy init gpu-policy/ --zone none --wheel gpu_costguard-0.1.0-py3-none-any.whl",
 )
 _TEMPLATE = Path(__file__).parents[2] / "policy" / "starter"
 _DOT = "dot-"  # names that begin with a dot are left out by too many tools
 _SCHEMAS = ".schemas"
 _LOCK = "ci/requirements.txt"
+_MAIN = "costguard.yaml"
 _MAY_RUN = 0o755
 
 
@@ -34,6 +36,15 @@ def init(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that are there and say something else.")
     ] = False,
+    zone: Annotated[
+        str,
+        typer.Option(
+            "--zone",
+            metavar="ZONE",
+            help="The time zone of those who get notices: Asia/Shanghai. none: every hour counts.",
+            show_default="left to be chosen in costguard.yaml",
+        ),
+    ] = "",
     wheel: Annotated[
         str, typer.Option("--wheel", metavar="FILE", help="The wheel of this release, whose hash CI insists on.")
     ] = "",
@@ -45,10 +56,13 @@ def init(
     With it come CODEOWNERS, checks for GitHub, GitLab and any other CI, tests of the policy, and schemas for editors.
     Files that are there and say something else are named, and nothing is written, unless --force is given.
 
+    A calendar is asked for: with --zone it stands there; without, `policy check` refuses costguard.yaml until a zone,
+    or calendar: none, is written there.
+
     CI installs from ci/requirements.txt alone, where each package is pinned and hashed. Without --wheel the hash of
     this program itself is missing there, and CI installs nothing until it is added; the file says how.
     """
-    root, files = Path(folder), starter_files(wheel)
+    root, files = Path(folder), starter_files(wheel, zone)
     there = [name for name, text in files.items() if _differs(root / name, text)]
     if there and not force:
         message = f"{folder}: nothing was written; --force overwrites: {', '.join(there)}"
@@ -63,6 +77,7 @@ def init(
             lines=tuple(phrase("policy_init_overwrote", language, file=name) for name in there),
             closing=(
                 phrase("policy_init_done", language, count=len(files), folder=folder),
+                *(() if zone else (phrase("policy_init_zone", language, file=f"{root / _MAIN}"),)),
                 *(() if wheel else (phrase("policy_init_unhashed", language, file=f"{root / _LOCK}"),)),
             ),
         ),
@@ -70,11 +85,11 @@ def init(
     )
 
 
-def starter_files(wheel: str = "") -> Mapping[str, str]:
+def starter_files(wheel: str = "", zone: str = "") -> Mapping[str, str]:
     """Every file of the starter by its path, schemas and what CI installs included; `wheel` is this release's.
 
     Raises:
-        InvalidInputError: as `ci_requirements`.
+        InvalidInputError: as `ci_requirements`, or no such zone.
     """
     from costguard.cli.operate.bundling.recipes import find_material
     from costguard.cli.operate.distribution import ci_requirements
@@ -87,7 +102,24 @@ def starter_files(wheel: str = "") -> Mapping[str, str]:
         for file in FILES
         if file != "machine"
     }
+    if zone:
+        files[_MAIN] = _chosen(files[_MAIN], zone)
     return {**files, **schemas, _LOCK: ci_requirements(find_material().requirements, wheel)}
+
+
+def _chosen(main: str, zone: str) -> str:
+    """The starter's `costguard.yaml` with this zone, or with `calendar: none`."""
+    from costguard.policy.syntax.problems import BadValueError
+    from costguard.policy.syntax.time_values import UNCHOSEN
+    from costguard.policy.syntax.time_values import zone as zone_of
+
+    if zone == "none":
+        return re.sub(r"^calendar:\n(?:  .*\n)+", "calendar: none\n", main, flags=re.MULTILINE)
+    try:
+        return main.replace(f"zone: {UNCHOSEN.upper()}\n", f"zone: {zone_of(zone)}\n")
+    except BadValueError as err:
+        message = f"--zone: {err.message}; {err.fix}"
+        raise InvalidInputError(message) from err
 
 
 def _named(path: Path) -> str:

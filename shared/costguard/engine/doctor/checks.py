@@ -27,7 +27,7 @@ from costguard.guards.rules.idle import IdleRule
 from costguard.planning.freeze import FreezePhase
 from costguard.planning.rails import names_of
 from costguard.policy.model.policy import Policy
-from costguard.policy.remarks import Remark
+from costguard.policy.remarks import Remark, lacks_calendar
 from costguard.ports import Caller, FreezeControl, Permit
 from costguard.report.doctor.checks import Code, Detail, DoctorCheck
 from costguard.report.waste.day_one import UNMEASURED
@@ -319,8 +319,10 @@ def policy_check(read: Policy | InvalidInputError | ProviderError, remarks: Sequ
     modes = [*(rule.mode for rule in read.idle_gpu), *(budget.mode for budget in read.budgets)]
     enforcing = sum(mode is Mode.ENFORCE for mode in modes)
     facts: dict[str, FactValue] = {"rules": len(modes), "enforcing": enforcing, "remarks": len(remarks)}
+    details = tuple(Detail(remark.where, remark.message) for remark in remarks)
+    if lacks_calendar(read):
+        return DoctorCheck(Code.POLICY_NO_CALENDAR, facts=facts, details=details)
     if remarks:
-        details = tuple(Detail(remark.where, remark.message) for remark in remarks)
         return DoctorCheck(Code.POLICY_REMARKED, facts=facts, details=details)
     return DoctorCheck(Code.POLICY_ENFORCES if enforcing else Code.POLICY_GENTLE, facts=facts)
 

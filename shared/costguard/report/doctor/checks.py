@@ -108,6 +108,7 @@ class Code(str, Enum):
     POLICY_ENFORCES = "policy_enforces"
     POLICY_GENTLE = "policy_gentle"
     POLICY_REMARKED = "policy_remarked"
+    POLICY_NO_CALENDAR = "policy_no_calendar"
     POLICY_INVALID = "policy_invalid"
     CHANNEL_PROVES = "channel_proves"
     CHANNEL_PARTLY = "channel_partly"
@@ -185,6 +186,7 @@ VERDICTS: Mapping[Code, tuple[DoctorQuestion, Health]] = MappingProxyType(
         Code.POLICY_ENFORCES: (DoctorQuestion.POLICY, _OK),
         Code.POLICY_GENTLE: (DoctorQuestion.POLICY, _OK),
         Code.POLICY_REMARKED: (DoctorQuestion.POLICY, _WARNING),
+        Code.POLICY_NO_CALENDAR: (DoctorQuestion.POLICY, _BARS),
         Code.POLICY_INVALID: (DoctorQuestion.POLICY, _BARS),
         Code.CHANNEL_PROVES: (DoctorQuestion.CHANNEL, _OK),
         Code.CHANNEL_PARTLY: (DoctorQuestion.CHANNEL, _WARNING),
