@@ -9,19 +9,26 @@ from pathlib import Path
 
 import pytest
 from tests.builders import policy, rule
-from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
+from tests.scenario.stage import CLOUDS, DAY, Mailbox, Stage, idle_machine
 
 from costguard.adapters.ledgers.open import open_ledger
+from costguard.adapters.notifiers.plain import KeepLinks
 from costguard.cases import CaseStatus
 from costguard.domain.actions import FreezeVia, LaunchFreeze, Outcome, Verb
-from costguard.domain.answers import AnswerCode
+from costguard.domain.answers import Answer, AnswerCode, AnswerKind, Person
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, NoCapacityError, OutcomeUnknownError
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.answers import answers
+from costguard.engine.answers.keep_pages import answer_keep
+from costguard.engine.answers.replies import reply
 from costguard.engine.ledger.audit.audit import AuditWhat
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.starts import StartPhase, StartRequest
+from costguard.guards.rules.common import Selector
 from costguard.planning.freeze import FreezePhase, FreezeState
+from costguard.policy.model.policy import AnswerTerms, Owner
+from costguard.ports import Choice, Delivery, Message
+from costguard.report.words.sentences import Language
 
 HOUR = timedelta(hours=1)
 TOLD = DAY * 3
@@ -347,3 +354,98 @@ def test_a_word_of_the_ledger_opens_again(tmp_path: Path) -> None:
     memory = Memory.over(open_ledger(f"sqlite:///{tmp_path / 'ledger.sqlite3'}"))
     assert [request.by for request in memory.starts.open()] == ["vision"]
     memory.store.close()
+
+
+OWNED = {
+    "owners": (Owner("vision", Selector(tags={"owner": "vision"}), "slack:#vision", people=("U01OWNER",)),),
+    "answers": AnswerTerms(slack_team="T1", approvers=("U02BOSS",)),
+}
+
+
+def next_run(stage: Stage) -> None:
+    stage.clock.advance(HOUR)
+    stage.run_with(stage.world())
+
+
+def by_button(stage: Stage, who: str, team: str = "T1", channel: str = "C1") -> AnswerCode:
+    """Somebody presses what stands below the last news of a stop."""
+    (choice,) = offered(stage)
+    answer = Answer(AnswerKind.START, choice.of, Person("slack", who, team), stage.clock.now())
+    return reply(stage.memory, stage.policy, answer, stage.clock.now(), came_through=channel).code
+
+
+def offered(stage: Stage) -> list[Choice]:
+    choices = [choice for message in stage.mailbox.messages for part in message.parts for choice in part.choices]
+    return [choice for choice in choices if choice.kind is AnswerKind.START]
+
+
+@pytest.fixture(params=["stop", "terminate"])
+def told(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+    """Stopped, with its owner's people listed: by a rule that ends there, and by one that goes on to terminate."""
+    ladder = rule().ladder if request.param == "terminate" else rule().ladder[:2]
+    stage = Stage(tmp_path, idle_machine(), under=policy(rule(ladder=ladder), start_again=True, **OWNED))
+    stage.mailbox = OfChannel()
+    stage.days(range(3 if request.param == "stop" else 4))  # the news comes with the notice of what follows
+    yield stage
+    stage.close()
+
+
+class OfChannel(Mailbox):
+    """Receipts as Slack's: the channel that it went to, and the message."""
+
+    def send(self, message: Message) -> Delivery:
+        return replace(super().send(message), receipt=f"C1:{len(self.messages)}")
+
+
+def test_the_news_of_a_stop_offers_it_and_the_owner_may_press(told: Stage) -> None:
+    assert by_button(told, "U01OWNER") is AnswerCode.START_ASKED
+    assert by_button(told, "U01OWNER") is AnswerCode.START_STANDS
+    next_run(told)
+    assert starts(told) == 1
+
+
+def test_a_stranger_changes_nothing(told: Stage) -> None:
+    assert by_button(told, "U99STRANGER") is AnswerCode.NOT_AMONG_OWNERS
+    assert by_button(told, "U01OWNER", team="T9") is AnswerCode.FOREIGN_TEAM
+    assert by_button(told, "U01OWNER", channel="C9") is AnswerCode.FOREIGN_CHANNEL
+    next_run(told)
+    assert starts(told) == 0
+
+
+def test_a_late_press_changes_nothing(told: Stage) -> None:
+    (machine,) = told.cloud.machines
+    told.cloud.start(machine, "owner")
+    told.clock.advance(HOUR)
+    next_run(told)
+    assert by_button(told, "U01OWNER") is AnswerCode.OVER
+    next_run(told)
+    assert starts(told) == 0
+
+
+def test_a_robot_gets_a_link_that_asks_before_it_starts(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, idle_machine(), under=policy(start_again=True, default_channel="feishu:ops"))
+    stage.days(range(4))
+    (choice,) = offered(stage)
+    links = KeepLinks("https://answers.example.com", "s" * 40)
+    token = links.keep_url(choice, "feishu:ops", stage.clock.now()).partition("?t=")[2]
+
+    def visit(method: str) -> tuple[int, str]:
+        return answer_keep(
+            method,
+            f"t={token}",
+            f"t={token}".encode(),
+            memory=stage.memory,
+            policy=stage.policy,
+            secret="s" * 40,
+            now=stage.clock.now(),
+            language=Language.EN,
+        )
+
+    status, page = visit("GET")
+    assert (status, "Start notebook again?" in page, list(stage.memory.starts.open())) == (200, True, [])
+    status, page = visit("POST")
+    assert (status, "is to be started again" in page, word(stage).by) == (200, True, "link:feishu:ops")
+    assert visit("POST")[0] == 409
+    next_run(stage)
+    assert starts(stage) == 1
+    stage.close()

@@ -138,6 +138,7 @@ class ReasonCode(str, Enum):
     CURRENCY_UNCAPPED = "currency_uncapped"
     PRICE_UNKNOWN = "price_unknown"
     LOCAL_DISK = "local_disk"
+    SCARCE_TYPE = "scarce_type"
     APPROVAL_NEEDED = "approval_needed"
     CANNOT_STOP = "cannot_stop"
     NO_VOLUMES = "no_volumes"

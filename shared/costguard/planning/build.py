@@ -367,8 +367,9 @@ def _actions(item: WantedStep, verb: Verb, inputs: PlanInputs) -> tuple[Action, 
 
 
 def _saving(item: WantedStep, verb: Verb, inputs: PlanInputs) -> Saving | None:
-    saving = saving_of(verb, item.fact, inputs.kept.get(item.case.subject))
     rule, instance = item.seen.rule, item.seen.instance
+    kept = inputs.kept.get(item.case.subject)
+    saving = saving_of(verb, item.fact, kept) if rule is None else saving_of(verb, item.fact, kept, rule.limits)
     if saving is None or rule is None or instance is None:
         return saving
     ahead = [rung.verb for rung in ladder(rule, instance)[item.case.rung :]]

@@ -21,7 +21,7 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import Deployment, ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState
 from costguard.guards.idle.judge import kept_reason
-from costguard.guards.rules.common import Consent, Limits, Mode, barring, leads_to, needed, protections_of
+from costguard.guards.rules.common import Consent, Limits, Mode, Scarce, barring, leads_to, needed, protections_of
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.plan import CapUse, RuleLimit
 from costguard.planning.rollout import Rollout
@@ -48,7 +48,7 @@ def world_rail(
     if verb in {Verb.SNAPSHOT, Verb.TERMINATE} and not detail.volumes:
         return Reason(ReasonCode.NO_VOLUMES)
     if _towards_the_end(verb, rule, instance) and case.climbed_at(Verb.STOP) is None:
-        lost = _local_disk_rail(instance, rule.limits, approved=approved)
+        lost = _loss_rail(instance, rule.limits, approved=approved)
         if lost is not None:
             return lost
     if verb is Verb.TERMINATE:
@@ -79,6 +79,26 @@ def _towards_the_end(verb: Verb, rule: IdleRule, instance: Instance) -> bool:
     """What loses a local disk, and the copies made only for that: where leave is missing, nothing would follow them."""
     ends = any(rung.verb is Verb.TERMINATE for rung in rule.ladder)
     return verb in DESTRUCTIVE or (verb is Verb.SNAPSHOT and bool(instance.cannot_stop) and ends)
+
+
+def _loss_rail(instance: Instance, limits: Limits, *, approved: bool) -> Reason | None:
+    """What a stop may lose for good: the local disk, and the place of a type that may not start again.
+
+    Where both are asked about, one word of its owner's is for both, and names both.
+    """
+    lost = [_local_disk_rail(instance, limits, approved=approved), _scarce_rail(instance, limits, approved=approved)]
+    held = [reason for reason in lost if reason is not None]
+    never = next((reason for reason in held if reason.code is not ReasonCode.APPROVAL_NEEDED), None)
+    if never is not None or not held:
+        return never
+    return Reason(ReasonCode.APPROVAL_NEEDED, {name: value for reason in held for name, value in reason.facts.items()})
+
+
+def _scarce_rail(instance: Instance, limits: Limits, *, approved: bool) -> Reason | None:
+    if not limits.is_scarce(instance) or limits.scarce is Scarce.STOP or (limits.scarce is Scarce.ASK and approved):
+        return None
+    code = ReasonCode.APPROVAL_NEEDED if limits.scarce is Scarce.ASK else ReasonCode.SCARCE_TYPE
+    return Reason(code, {"scarce": instance.instance_type})
 
 
 def _local_disk_rail(instance: Instance, limits: Limits, *, approved: bool) -> Reason | None:

@@ -13,6 +13,7 @@ from costguard.domain.money import Money, SpendScope
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Launch
 from costguard.domain.savings import Sighting
+from costguard.guards.rules.common import Limits
 from costguard.planning.plan import KeptLines
 from costguard.planning.rails import exemption
 from costguard.policy.model.ownership import owner_name
@@ -20,11 +21,13 @@ from costguard.policy.model.policy import Policy
 
 _NAME_TAGS = frozenset({"name", "hostname", "description"})  # what differs between machines that are otherwise alike
 
-# Types that clouds run short of: a stopped one may not start again for days.
-_SCARCE_MODELS = ("A100", "A800", "H100", "H200", "H800", "H20", "B200", "B300", "GB200", "V100", "L20", "Trainium")
+
+SHIPPED_LIMITS = Limits()
 
 
-def saving_of(verb: Verb, fact: InstanceFact | None, kept: KeptLines | None) -> Saving | None:
+def saving_of(
+    verb: Verb, fact: InstanceFact | None, kept: KeptLines | None, limits: Limits = SHIPPED_LIMITS
+) -> Saving | None:
     """The hourly effect of `verb` on one instance; None where it saves nothing by itself.
 
     A stop saves the instance's hourly rate, and a notice says what the stop it announces would save;
@@ -38,7 +41,7 @@ def saving_of(verb: Verb, fact: InstanceFact | None, kept: KeptLines | None) -> 
     return Saving(
         stops_billing=stops,
         kept=tuple(kept or ()),
-        risks=risks_of(fact.instance),
+        risks=risks_of(fact.instance, limits),
         price=fact.rate,
         local_disk_gib=fact.instance.local_disk_gib,
     )
@@ -51,14 +54,14 @@ def confirmed_saving(finding: Finding | None, kept: KeptLines, *, billed_while_s
     return Saving(stops_billing=stops, kept=tuple(kept), price=rate)
 
 
-def risks_of(instance: Instance) -> tuple[str, ...]:
-    """What may be lost by stopping `instance`."""
+def risks_of(instance: Instance, limits: Limits = SHIPPED_LIMITS) -> tuple[str, ...]:
+    """What may be lost by stopping `instance`; which types are scarce the rule's limits say."""
     risks = []
     if instance.local_disk_gib is None or instance.local_disk_gib > 0:
         risks.append("local_disk_lost")
     if instance.public_ip and not instance.public_ip_is_kept:
         risks.append("public_ip_lost")
-    if any(model.lower() in instance.accelerator.model.lower() for model in _SCARCE_MODELS):
+    if limits.is_scarce(instance):
         risks.append("scarce_type")
     return tuple(risks)
 

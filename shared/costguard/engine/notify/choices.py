@@ -43,6 +43,7 @@ def choices_for(
     people = any(owner.people for owner in policy.owners if owner.name == case.owner)
     answered = people or bool(policy.answers.approvers)
     disk = disk_of(case.reason, language) if held else ""
+    scarce = str(case.reason.facts.get("scarce", "")) if held else ""
     kinds: list[tuple[AnswerKind, timedelta | None]] = []
     if may_be_started(case, policy) and (answered or not clickable):
         kinds.append((AnswerKind.START, None))
@@ -57,7 +58,8 @@ def choices_for(
     if clickable and case.owner and step is not None and not only_start:
         kinds.append((AnswerKind.NOT_MINE, None))
     for kind, length in kinds:
-        yield Choice(kind, answer_label(kind, length, language), of, length, answer_asks(kind, what, language, disk))
+        asks = answer_asks(kind, what, language, disk, scarce)
+        yield Choice(kind, answer_label(kind, length, language), of, length, asks)
 
 
 def disk_of(reason: Reason, language: Language) -> str:

@@ -19,7 +19,7 @@ from costguard.engine.ledger.starts import STOPPED
 from costguard.engine.notify.choices import choices_for, is_clickable
 from costguard.engine.notify.rollout import announcements
 from costguard.engine.run.run_context import RunContext
-from costguard.guards.rules.common import Consent, Mode, Rung, barring, leads_to
+from costguard.guards.rules.common import Consent, Mode, Rung, Scarce, barring, leads_to
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanIndex, Transition
 from costguard.policy.model.ownership import channel_of
@@ -88,7 +88,7 @@ _CLOSINGS_TOLD = frozenset(
 
 WARNING_HOLDS = timedelta(hours=1)  # the shortest grace: what it announces still lies ahead when it arrives
 
-_BARS_TOLD = frozenset({ReasonCode.APPROVAL_NEEDED, ReasonCode.LOCAL_DISK})
+_BARS_TOLD = frozenset({ReasonCode.APPROVAL_NEEDED, ReasonCode.LOCAL_DISK, ReasonCode.SCARCE_TYPE})
 """Rails that wait for people: told once, because only they can lift them."""
 
 
@@ -186,6 +186,7 @@ def _notice(
         approve=approve,
         by_approver=by_approver,
         asks=_asks(rule, case, index),
+        scarce=_asked_of_type(rule, case, index),
         zone=zone_of(world),
         clickable=is_clickable(world.policy, channel),
         by=by,
@@ -229,11 +230,13 @@ def _why(finding: Finding | None, case: Case) -> Reason:
 def _upcoming(world: RunContext, index: PlanIndex, case: Case, now: datetime) -> Iterator[Upcoming]:
     """The rungs still to come, each with its earliest moment if nothing speaks against it.
 
-    None where a local disk stands in the way: a date is a promise, and without leave nothing will follow. Nor does
-    anything that a protection at the cloud bars, and what would only lead there.
+    None where a local disk, or a scarce type, stands in the way: a date is a promise, and without leave nothing will
+    follow. Nor does anything that a protection at the cloud bars, and what would only lead there.
     """
     rule = _rule_of(world, case)
     if _loses_disk(case, index) and rule.limits.local_disk is not Consent.LOSE:
+        return
+    if _risks(case, index, "scarce_type") and rule.limits.scarce is not Scarce.STOP:
         return
     grace_end: GraceEnd = world.policy.calendar.after if world.policy.calendar else plain_time
     at = now if case.decision_id else case.since
@@ -251,14 +254,25 @@ def _upcoming(world: RunContext, index: PlanIndex, case: Case, now: datetime) ->
 
 
 def _loses_disk(case: Case, index: PlanIndex) -> bool:
+    return _risks(case, index, "local_disk_lost")
+
+
+def _risks(case: Case, index: PlanIndex, what: str) -> bool:
     saving = index.savings.get(case.case_id)
-    return saving is not None and "local_disk_lost" in saving.risks and case.climbed_at(Verb.STOP) is None
+    return saving is not None and what in saving.risks and case.climbed_at(Verb.STOP) is None
 
 
 def _asks(rule: IdleRule, case: Case, index: PlanIndex) -> bool:
     """Whether a step that the rule has is done only with leave to lose the local disk."""
     harms = any(step.verb in DESTRUCTIVE for step in rule.ladder)
     return harms and _loses_disk(case, index) and rule.limits.local_disk is Consent.ASK
+
+
+def _asked_of_type(rule: IdleRule, case: Case, index: PlanIndex) -> str:
+    """The type that a stop waits for leave to give up; empty where it asks for none."""
+    finding, harms = index.findings.get(case.subject), any(step.verb in DESTRUCTIVE for step in rule.ladder)
+    asked = harms and rule.limits.scarce is Scarce.ASK and _risks(case, index, "scarce_type")
+    return finding.instance_type if asked and finding is not None else ""
 
 
 def _barred(world: RunContext, index: PlanIndex, case: Case) -> BarredStep | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
+from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar, cast
 
 from costguard.domain.actions import DESTRUCTIVE, Verb
@@ -136,6 +137,30 @@ UNSAID = "unsaid at its default"
 """In the metadata of a field that came later: policies that do not name it keep their digest."""
 
 
+class Scarce(str, Enum):
+    """What a rule does with a type that may not start again: never stop it, ask its owner, or stop it as any other."""
+
+    HOLD = "hold"
+    ASK = "ask"
+    STOP = "stop"
+
+
+SCARCE_AS_OF = "2026-11-23"
+SHIPPED = "shipped"
+"""In a list of scarce types: those that Costguard names, as of that day."""
+
+SCARCE_MODELS = ("A100", "A800", "H100", "H200", "H800", "H20", "B200", "B300", "GB200", "V100", "L20", "Trainium")
+"""Accelerators of which a stopped machine may not start again for days.
+
+No vendor publishes which types are scarce. These are what AWS sells ahead as Capacity Blocks for ML (EC2 API,
+CapacityBlock: "Reserve powerful GPU instances on a future date"), and by Costguard's own judgement what is sold out
+first elsewhere.
+"""
+
+SCARCE_FAMILIES = ("ecs.*gn7e*", "ecs.*gn8*")
+"""Of types whose card the cloud tells by another name (ECS API, DescribeInstanceTypes: `GPU H`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a rule may do in any rolling 24 hours, and what it may not lose.
@@ -146,6 +171,7 @@ class Limits:
     is as many as `actions_per_day` where it is None, and the same share.
     What costs more an hour than its currency's amount in `local_disk_approver_above` loses its local disk only if an
     approver agrees; None: its owner's word is enough.
+    `scarce_types` are types or models of accelerators, with `*`, for `scarce`; None: those that Costguard names.
     """
 
     actions_per_day: int = 10
@@ -158,11 +184,25 @@ class Limits:
     unstoppable_may_terminate: bool = False
     terminations_per_day: int | None = None
     local_disk_approver_above: tuple[Money, ...] | None = field(default=None, metadata={UNSAID: True})
+    scarce: Scarce = field(default=Scarce.ASK, metadata={UNSAID: True})
+    scarce_types: tuple[str, ...] | None = field(default=None, metadata={UNSAID: True})
 
     @property
     def terminations(self) -> int:
         """The most terminations in any rolling 24 hours."""
         return self.actions_per_day if self.terminations_per_day is None else self.terminations_per_day
+
+    @property
+    def scarce_names(self) -> tuple[str, ...]:
+        """The types and models meant, in small letters, with those that Costguard names where they are."""
+        said = (SHIPPED,) if self.scarce_types is None else self.scarce_types
+        named = ((*SCARCE_MODELS, *SCARCE_FAMILIES) if each == SHIPPED else (each,) for each in said)
+        return tuple(dict.fromkeys(name.lower() for names in named for name in names))
+
+    def is_scarce(self, instance: Instance) -> bool:
+        """Whether a machine of this type may not start again: by its type, or by a word of its accelerator's model."""
+        of, model = instance.instance_type.lower(), instance.accelerator.model.lower()
+        return any(fnmatchcase(of, name) or ("*" not in name and name in model) for name in self.scarce_names)
 
 
 class RemediationRule(Protocol):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from costguard.domain.money import Money
-from costguard.guards.rules.common import Bars, Consent, Mode, Selector, Step
+from costguard.guards.rules.common import Bars, Consent, Limits, Mode, Scarce, Selector, Step
 from costguard.guards.rules.idle import IdleRule
 from costguard.guards.rules.spelling import spares_no_less
 from costguard.policy.diff import differences as d
@@ -20,6 +20,7 @@ from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, P
 from costguard.policy.syntax import units as n
 
 IDLE = "idle_gpu"
+_SCARCE_RANK = {Scarce.HOLD: 0, Scarce.ASK: 1, Scarce.STOP: 2}
 _CONSENT_RANK = {Consent.KEEP: 0, Consent.ASK: 1, Consent.LOSE: 2}
 _GLOB_SIGNS = frozenset("*?[")
 
@@ -160,6 +161,12 @@ def _higher_caps(old: Sequence[Money], new: Sequence[Money]) -> bool:
     return any(money.currency not in caps or money.amount > caps[money.currency] for money in new)
 
 
+def _fewer_scarce(old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> bool:
+    """What is on the list no more is stopped as any other type."""
+    before, after = (set(Limits(scarce_types=names).scarce_names) for names in (old, new))
+    return not before <= after
+
+
 def amounts_above_looser(old: Sequence[Money] | None, new: Sequence[Money] | None) -> bool:
     """Another currency, or a higher amount, lets fewer people decide on more; without any they decide on all."""
     if not new:
@@ -191,6 +198,8 @@ _RULE: Parts = {
     "limits.hourly_cost_stopped_per_day": Part(_higher_caps, "safety.hourly_cost_stopped_per_day"),
     "limits.local_disk": Part(lambda old, new: _CONSENT_RANK[new] > _CONSENT_RANK[old], "safety.local_disk"),
     "limits.local_disk_approver_above": Part(amounts_above_looser, "safety.local_disk_approver_above"),
+    "limits.scarce": Part(lambda old, new: _SCARCE_RANK[new] > _SCARCE_RANK[old], "safety.scarce"),
+    "limits.scarce_types": Part(_fewer_scarce, "safety.scarce_types"),
     "limits.unstoppable_may_terminate": Part(
         d.higher, "safety.unstoppable", lambda may: "terminate" if may else "hold"
     ),

@@ -27,7 +27,7 @@ from typing_extensions import Self
 from costguard.domain.money import Money
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing
-from costguard.guards.rules.common import Bars, Consent, Limits, Mode
+from costguard.guards.rules.common import Bars, Consent, Limits, Mode, Scarce
 from costguard.policy.model.channels import channel
 from costguard.policy.syntax import time_values as times
 from costguard.policy.syntax import units
@@ -54,6 +54,7 @@ CLOUD_WORDS = {cloud: cloud for cloud in CLOUDS}
 Version = Annotated[int, BeforeValidator(v.version)]
 ModeWord = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
 BarsWord = Annotated[Bars, BeforeValidator(v.choice_of(Bars, "what it bars"))]
+ScarceWord = Annotated[Scarce, BeforeValidator(v.choice_of(Scarce, "what is done"))]
 ConsentWord = Annotated[Consent, BeforeValidator(v.choice_of(Consent, "an answer"))]
 BillingWord = Annotated[Billing, BeforeValidator(v.choice_of(Billing, "a way of billing"))]
 CloudWord = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
@@ -251,6 +252,8 @@ EXCEPTED = AfterValidator(v.nonempty("leave the key out to except nothing"))
 SelectorDocuments = Annotated[tuple[SelectorDocument, ...], EXCEPTED]
 
 
+ScarceTypes = Annotated[tuple[TypePattern, ...], AfterValidator(v.some("write scarce: stop where no type is scarce"))]
+
 _LIMITS = Limits()
 
 
@@ -262,3 +265,5 @@ class LimitsDocument(Document):
     hourly_cost_stopped_per_day: Caps = _LIMITS.hourly_cost_stopped_per_day
     local_disk: ConsentWord = _LIMITS.local_disk
     local_disk_approver_above: Caps | None = None
+    scarce: ScarceWord = _LIMITS.scarce
+    scarce_types: ScarceTypes | None = None

@@ -24,7 +24,7 @@ from costguard.domain.resources import Billing
 from costguard.guards.budget.rules import BudgetRule
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.network.rules import AuditRule
-from costguard.guards.rules.common import UNSAID, Bars, Consent, Limits, Mode, Selector, Step
+from costguard.guards.rules.common import UNSAID, Bars, Consent, Limits, Mode, Scarce, Selector, Step
 from costguard.guards.rules.idle import BudgetCause, IdleBounds, IdleRule
 
 RuleT = TypeVar("RuleT", IdleRule, BudgetRule, KeyRule, AuditRule)
@@ -57,6 +57,8 @@ def terms(rule: IdleRule) -> str:
             "unstoppable_may_terminate": rule.limits.unstoppable_may_terminate,
             **_where_written("terminations_per_day", rule.limits.terminations_per_day),
             **_where_written("local_disk_approver_above", _amounts(rule.limits.local_disk_approver_above)),
+            **_where_written("scarce", None if rule.limits.scarce is Scarce.ASK else rule.limits.scarce.value),
+            **_where_written("scarce_types", _listed(rule.limits.scarce_types)),
         },
     }
     if rule.cause is not None:
@@ -69,6 +71,10 @@ def terms(rule: IdleRule) -> str:
 def _where_written(key: str, value: object) -> dict[str, object]:
     """A key that came later: left out where it is not written, so that the digests of rules of before stay."""
     return {} if value is None else {key: value}
+
+
+def _listed(names: Sequence[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
 
 
 def _amounts(amounts: Sequence[Money] | None) -> list[list[str]] | None:
@@ -193,6 +199,8 @@ def _rule(body: dict[str, Any]) -> IdleRule:
             local_disk_approver_above=_amounts_from(limits["local_disk_approver_above"])
             if "local_disk_approver_above" in limits
             else None,
+            scarce=Scarce(limits.get("scarce", Scarce.ASK.value)),
+            scarce_types=tuple(limits["scarce_types"]) if "scarce_types" in limits else None,
         ),
         digest="",
         cause=_cause(body["cause"]) if "cause" in body else None,

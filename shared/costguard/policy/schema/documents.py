@@ -23,7 +23,7 @@ from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing, InstanceState, Keeper
 from costguard.guards.budget.rules import CostBasis
 from costguard.guards.network.rules import NetworkCheck
-from costguard.guards.rules.common import Bars, Consent, Mode
+from costguard.guards.rules.common import Bars, Consent, Mode, Scarce
 from costguard.policy.budget import documents as b
 from costguard.policy.budget.documents import CoversDocument
 from costguard.policy.documents import fields as f
@@ -201,6 +201,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (f.Version, {"const": 1}),
     (f.ModeWord, _MODE),
     (f.ConsentWord, _words(each.value for each in Consent)),
+    (f.ScarceWord, _words(each.value for each in Scarce)),
     (f.BarsWord, _words(each.value for each in Bars)),
     (f.BillingWord, _words(each.value for each in Billing)),
     (f.CloudWord, _words(CLOUDS)),

@@ -55,6 +55,8 @@ WORDS: Mapping[str, str] = {
     "hourly_cost_stopped_per_day": "One amount a currency; a currency without one is held.",
     "local_disk": "A stop destroys local disks: keep never stops, ask the owner, lose.",
     "local_disk_approver_above": "Amounts an hour: what costs more loses a local disk only if an approver agrees.",
+    "scarce": "A stopped machine of a scarce type may not start again: hold never stops, ask the owner, stop.",
+    "scarce_types": "Types or accelerator models that are scarce, with `*`; `shipped` stands for Costguard's list.",
     "unstoppable": "What cannot stop (one-time Spot): hold, or terminate after snapshots.",
     "clouds": "Any of these clouds.",
     "regions": "Regions or patterns of which one matches; of an account `all`, or a list.",

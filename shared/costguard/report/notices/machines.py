@@ -87,7 +87,7 @@ class NoticeFacts:
     says that its owner's word alone is not enough. `asks`: a stop will wait for leave to lose the local disk.
     `clickable`: the channel shows buttons, so that no command need be said. `barred` is the first step that a
     protection at the cloud keeps from being done: it and what follows are not in `upcoming`. `by` is who asked for a
-    start, which was sent `tries` times.
+    start, which was sent `tries` times. `scarce` is the type that a stop will wait for leave to give up.
     """
 
     kind: NoticeKind
@@ -111,6 +111,7 @@ class NoticeFacts:
     barred: BarredStep | None = None
     by: str = ""
     tries: int = 0
+    scarce: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +282,10 @@ def _steps(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
     if facts.barred is not None:
         by = ", ".join(facts.barred.by)
         said.append(phrase("barred", language, verb=verb(facts.barred.verb, language), protection=by))
-    if facts.asks and facts.kind is NoticeKind.WARNED and facts.saving is not None:
-        disk = local_disk(facts.saving.local_disk_gib, language)
-        said.append(phrase("asks_leave_approver" if facts.by_approver else "asks_leave", language, disk=disk))
+    if (facts.asks or facts.scarce) and facts.kind is NoticeKind.WARNED and facts.saving is not None:
+        disk = local_disk(facts.saving.local_disk_gib, language) if facts.asks else ""
+        word = "asks_leave_approver" if facts.by_approver else "asks_leave"
+        said.append(phrase(word, language, disk=disk, scarce=clean(facts.scarce)))
     if not said:
         return [(label("next", language), phrase("nothing_automatic", language))]
     return [(label("next", language), listed(said, language))]

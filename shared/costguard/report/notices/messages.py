@@ -78,11 +78,14 @@ def answer_label(kind: AnswerKind, length: timedelta | None, language: Language)
             assert_never(kind)
 
 
-def answer_asks(kind: AnswerKind, what: str, language: Language, disk: str = "") -> str:
-    """The question before an answer that cannot be taken back; empty for one that can. `disk` is what is lost by it."""
+def answer_asks(kind: AnswerKind, what: str, language: Language, disk: str = "", scarce: str = "") -> str:
+    """The question before an answer that cannot be taken back; empty for one that can.
+
+    `disk` is what is lost by it, `scarce` the type that may not start again.
+    """
     if kind is AnswerKind.KEEP:
         return ""
-    return phrase(f"asks_{kind.value}", language, what=clean(what), disk=disk)
+    return phrase(f"asks_{kind.value}", language, what=clean(what), disk=disk, scarce=clean(scarce))
 
 
 def kept_status(until: datetime, by: str, zone: str, language: Language) -> str:
