@@ -23,9 +23,6 @@ FILE = "exceptions.yaml"
 LONGEST = timedelta(days=180)
 """An exception that lasts longer is a rule's matter: `except_when_any`, or a tag that protects."""
 
-ENDING = timedelta(days=7)
-"""So long before it ends it is said to end."""
-
 _LONGEST_REASON = 300
 _EMPTY_LIST = re.compile(r"^\[\s*\][ \t]*(#.*)?$", re.MULTILINE)
 _NOT_IN_A_BRANCH = re.compile(r"[^A-Za-z0-9._-]+")

@@ -279,7 +279,7 @@ def _cost_of(each: Exemption, seen: Mapping[ResourceRef, Money | None]) -> Money
 
 
 def _told(each: Exemption, hourly: Money | None, now: datetime) -> dict[str, Any]:
-    from costguard.policy.exceptions import ENDING
+    from costguard.engine.notify.exceptions import ENDING
     from costguard.report.json_values import moment, money_json
 
     left = each.expires_at - now

@@ -17,6 +17,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.ledger.starts import STOPPED
 from costguard.engine.notify.choices import choices_for, is_clickable
+from costguard.engine.notify.exceptions import ending_exceptions
 from costguard.engine.notify.rollout import announcements
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.common import Consent, Mode, Rung, Scarce, barring, leads_to
@@ -111,6 +112,7 @@ def zone_of(world: RunContext) -> str:
 def _news(world: RunContext, index: PlanIndex) -> Iterator[OutboxNotice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
     yield from announcements(world)
+    yield from ending_exceptions(world)
     plan = index.plan
     barred = {item.action.case_id: item for item in plan.held if item.reason.code in _BARS_TOLD}
     unannounced = {

@@ -1,0 +1,48 @@
+"""Exceptions that end within seven days, told once to whom each concerns: afterwards its machine is judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.run.run_context import RunContext
+from costguard.guards.rules.common import Mode
+from costguard.policy.model.ownership import channel_of
+from costguard.policy.model.terms import digest_of
+from costguard.report.notices.policy import exception_ends
+from costguard.report.words.sentences import Language
+
+ENDING = timedelta(days=7)
+"""So long before it ends it is said to end."""
+
+
+def ending_exceptions(world: RunContext) -> Iterator[OutboxNotice]:
+    """Those to be told of now; the outbox keeps each once, and drops it once the exception has ended.
+
+    Nobody is told while no rule of machines tells anybody anything. One that is renewed has another end: it is another.
+    """
+    policy, now = world.policy, world.clock.now()
+    if all(rule.mode is Mode.OBSERVE for rule in policy.idle_gpu):
+        return
+    zone = policy.calendar.zone if policy.calendar else "UTC"
+    lasting = {
+        (each.owns, each.owner): each.expires_at for each in sorted(policy.exemptions, key=lambda one: one.expires_at)
+    }
+    for each in policy.active_exemptions(now):
+        if each.expires_at > now + ENDING or lasting[each.owns, each.owner] > each.expires_at:
+            continue
+        worded = exception_ends(each, zone, Language(world.language))
+        yield OutboxNotice(
+            notice_id=f"exception-ends-{digest_of(each)[:32]}",
+            decision_id="",
+            case_key="",
+            channel=channel_of(each.owner, policy),
+            title=worded.title,
+            text=worded.text,
+            fields=worded.fields,
+            lines=worded.lines,
+            created_at=now,
+            next_attempt_at=now,
+            holds_until=each.expires_at,
+        )
