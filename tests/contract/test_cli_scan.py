@@ -13,6 +13,7 @@ from tests.contract.cli_sandbox import Cli
 from cloudstand.aws.core.server import Refused
 from costguard.cli.exits import Exit
 from costguard.cli.sandbox.running import Sandbox
+from costguard.report.words.sentences import phrase
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +139,43 @@ def test_a_policy_may_be_given_and_the_words_may_be_chinese(cli: Cli) -> None:
 
     assert told.status == Exit.OK
     assert "共 5 台加速实例" in told.out
+
+
+def test_the_page_for_who_pays_is_written_and_makes_up_nothing(cli: Cli) -> None:
+    page = cli.folder / "waste.html"
+    told = cli("scan", "--html", str(page), "--days", "8", ledger=False)
+
+    assert told.status == Exit.OK
+    assert phrase("first_written", file=str(page)) in " ".join(told.out.split())
+    text = page.read_text("utf-8")
+    for said in ("first_wasted", "first_confidence", "first_reclaimed", "first_teams", "first_excluded"):
+        assert phrase(said) in text
+    assert phrase("first_window_week") in text
+    assert phrase("first_window_month") not in text
+    assert phrase("first_less_than_a_month", days="8") in text
+    assert phrase("first_net_unknown") in text, "no discount is declared"
+    assert "0 calls that can change anything" in text
+
+
+def test_a_declared_discount_is_on_the_page(cli: Cli) -> None:
+    text = "version: 1\nidle_gpu: [{name: all}]\nprices: [{cloud: aws, discount: 30%}]\n"
+    written, page = cli.folder / "policy.yaml", cli.folder / "waste.html"
+    written.write_text(text, "utf-8")
+
+    told = cli("scan", "--html", str(page), "--policy", str(written), "--json", ledger=False)
+
+    total = told.json["total"]
+    (listed,) = [each for each in total["idle_cost"] if each["currency"] == "USD"]
+    (net,) = [each for each in total["idle_cost_effective"] if each["currency"] == "USD"]
+    assert 0 < float(net["amount"]) < float(listed["amount"])
+    assert total["without_effective"] > 0, "capacity that is reserved has no discount"
+    priced = [each for each in told.json["instances"] if each["effective_price"] is not None]
+    assert {each["effective_price"]["source"] for each in priced} == {"discount"}
+    assert f"{float(net['amount']):,.2f} USD" in page.read_text("utf-8")
+
+
+def test_a_page_that_cannot_be_written_is_said_before_anything_is_read(cli: Cli) -> None:
+    told = cli("scan", "--html", "nowhere/waste.html", ledger=False)
+
+    assert told.status == Exit.BAD_INPUT
+    assert "nowhere/waste.html: cannot be written" in told.err

@@ -6,6 +6,7 @@ Nobody knows what a machine would have done after a stop that did not happen. Th
 so: it would have been started again when its recorded use comes back, and not sooner.
 """
 
+from costguard.backtest.lately import WINDOWS, lately
 from costguard.backtest.model import Machine, Regret, Replay, Run, WouldStop, tallied
 from costguard.backtest.replay import Grid, frontier, marked, replay
 from costguard.domain.backtests import (
@@ -14,6 +15,7 @@ from costguard.domain.backtests import (
     BackTest,
     Basis,
     Point,
+    Reclaimed,
     RegretCount,
     Tallied,
     Tally,
@@ -23,11 +25,13 @@ from costguard.domain.backtests import (
 __all__ = [
     "ASSUMPTIONS",
     "HORIZONS",
+    "WINDOWS",
     "BackTest",
     "Basis",
     "Grid",
     "Machine",
     "Point",
+    "Reclaimed",
     "Regret",
     "RegretCount",
     "Replay",
@@ -37,6 +41,7 @@ __all__ = [
     "Terms",
     "WouldStop",
     "frontier",
+    "lately",
     "marked",
     "replay",
     "tallied",

@@ -36,6 +36,29 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
+class Reclaimed:
+    """What a policy would have reclaimed from `since` to `until`, had it been switched on when the record begins.
+
+    `whole`: that is all of the record, for it begins later than was asked for. `money` is list price times measured
+    idle hours, `net` the same after discounts, of machines whose discount is known: `without_net` hours are not in it,
+    and `unpriced` hours in neither. `regretted` stops had their use come back within a day; of `untold` the record
+    does not tell.
+    """
+
+    since: datetime
+    until: datetime
+    stops: int
+    hours: int
+    money: tuple[Money, ...]
+    net: tuple[Money, ...] = ()
+    without_net: int = 0
+    unpriced: int = 0
+    regretted: int = 0
+    untold: int = 0
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RegretCount:
     """How many stops were regretted within so many hours, how many surely not, and of how many nobody can tell."""
 

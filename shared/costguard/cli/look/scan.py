@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.files import STDOUT, write_csv
+from costguard.cli.files import STDOUT, write_csv, write_file
 from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
 from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import CliContext, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, UnavailableError
+from costguard.report.words.sentences import Language, phrase
 from costguard.report.words.sentences import gap as gap_words
 
 if TYPE_CHECKING:
-    from costguard.domain.resources import Gap
+    from costguard.domain.refs import ResourceRef
+    from costguard.domain.resources import Gap, Instance
+    from costguard.domain.signals import SignalReading
     from costguard.policy.model.policy import Policy
-    from costguard.ports import CallCount, Target
+    from costguard.ports import CallCount, SignalReport, SignalSource, Target
     from costguard.report.waste.day_one import WasteReport
 
 
@@ -46,6 +49,7 @@ SCAN_EXAMPLES = examples(
     "costguard scan",
     "costguard scan --organisation --role costguard-read --region us-east-1 --days 30",
     "costguard scan --csv idle.csv",
+    "costguard scan --days 30 --html waste.html",
     "costguard scan --sandbox",
 )
 
@@ -74,6 +78,9 @@ def scan(
     csv: Annotated[
         str, typer.Option("--csv", metavar="FILE", help="Write every instance as CSV; `-` is standard output.")
     ] = "",
+    html: Annotated[
+        str, typer.Option("--html", metavar="FILE", help="Write one page of print for who pays: see docs/report.md.")
+    ] = "",
     policy: PolicyPath = "",
     sandbox: Sandbox = False,
     as_json: Json = False,
@@ -88,15 +95,24 @@ def scan(
     if csv == STDOUT and as_json:
         message = "--json and --csv - both want standard output; give --csv a file"
         raise InvalidInputError(message)
-    if csv not in ("", STDOUT) and not Path(csv).parent.is_dir():  # said before minutes of reading, not after
-        message = f"{csv}: cannot be written: No such file or directory"
-        raise InvalidInputError(message)
+    for file in (csv, html):  # said before minutes of reading, not after
+        if file not in ("", STDOUT) and not Path(file).parent.is_dir():
+            message = f"{file}: cannot be written: No such file or directory"
+            raise InvalidInputError(message)
+    if html == STDOUT:
+        raise InvalidInputError("--html: a page goes into a file")
     where = _Where(tuple(account or ()), tuple(region or ()), role, external_id, organisation)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
-        report = _report(here, where, timedelta(days=days), own_policy=bool(policy) or not sandbox)
+        report, use = _report(
+            here, where, timedelta(days=days), own_policy=bool(policy) or not sandbox, keep_use=bool(html)
+        )
     from costguard.report.waste.to_json import waste_json
     from costguard.report.waste.views import waste_summary, waste_tables
 
+    closing = []
+    if html:
+        write_file(html, _page(report, use, here.language))
+        closing.append(phrase("first_written", here.language, file=html))
     if csv:
         from costguard.report.waste.to_json import waste_rows
 
@@ -108,13 +124,62 @@ def scan(
             waste_json(report, here.language),
             lines=waste_summary(report, here.language),
             tables=waste_tables(report, here.language),
+            closing=tuple(closing),
             exit=_status(report),
         ),
         as_json=as_json,
     )
 
 
-def _report(here: CliContext, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What the page is made of beside the report: the policy's own terms, and what was measured of each machine."""
+
+    policy: Policy
+    histories: Mapping[ResourceRef, SignalReading]
+
+
+@dataclass(slots=True)
+class _Keeping:
+    """Signals as they are read, and kept."""
+
+    inner: SignalSource
+    kept: dict[ResourceRef, SignalReading]
+
+    def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
+        """As the source reads them."""
+        report = self.inner.read(instances, since, until)
+        self.kept.update(report.readings)
+        return report
+
+
+def _page(report: WasteReport, use: _Use, language: Language) -> str:
+    """The shipped rule, under what the policy says of owners, protection and exceptions."""
+    from costguard.backtest import Machine, Run, lately
+    from costguard.connections.people import drawing
+    from costguard.policy.model.policy import default_policy
+    from costguard.report.waste.page import first_page
+
+    machines = [
+        Machine(
+            waste.fact.instance,
+            waste.fact.rate,
+            reading.histories,
+            () if waste.fact.instance.launched_at is None else (Run(waste.fact.instance.launched_at),),
+            waste.owner,
+        )
+        for waste in report.instances
+        for reading in [use.histories.get(waste.ref)]
+        if reading is not None and reading.histories
+    ]
+    shipped = replace(use.policy, idle_gpu=default_policy().idle_gpu)
+    reclaimed = lately(shipped, machines, report.until)
+    return first_page(report, reclaimed, language, drawing(), of_machines=len(machines))
+
+
+def _report(
+    here: CliContext, where: _Where, back: timedelta, *, own_policy: bool, keep_use: bool
+) -> tuple[WasteReport, _Use]:
     from costguard.bootstrap import read_policy
     from costguard.connections import Connections
     from costguard.engine.run import scan as scanning
@@ -129,8 +194,13 @@ def _report(here: CliContext, where: _Where, back: timedelta, *, own_policy: boo
     with Connections(settings, policy, here.clock) as connections, shard_progress("Reading") as step:
         targets = _targets(here, policy, where)
         connections.open(targets)
+        kept: dict[ResourceRef, SignalReading] = {}
+        readings = {
+            cloud: replace(readers, signals=_Keeping(readers.signals, kept)) if keep_use else readers
+            for cloud, readers in connections.readings.items()
+        }
         seen = scanning.scan(
-            connections.readings,
+            readings,
             targets,
             policy.idle_gpu,
             here.clock,
@@ -141,7 +211,7 @@ def _report(here: CliContext, where: _Where, back: timedelta, *, own_policy: boo
     if not seen.facts and seen.gaps:
         raise _no_answer(seen.gaps, here)
     facts = with_net_rates(seen.facts, policy.discounts, {}, until)
-    return waste_report(
+    report = waste_report(
         facts,
         judge_all(policy, facts, until),
         since=until - back,
@@ -150,6 +220,7 @@ def _report(here: CliContext, where: _Where, back: timedelta, *, own_policy: boo
         calls=calls,
         policy_digest=policy.digest,
     )
+    return report, _Use(policy, kept)
 
 
 def _targets(here: CliContext, policy: Policy, where: _Where) -> Sequence[Target]:

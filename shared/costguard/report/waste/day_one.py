@@ -227,6 +227,24 @@ def _sum(owner: str, group: Sequence[InstanceWaste]) -> OwnerWaste:
     )
 
 
+def by_owner_and_cloud(report: WasteReport) -> tuple[tuple[str, OwnerWaste], ...]:
+    """The same by owner and cloud: each cloud with what one owner has there, dearest first."""
+    groups: dict[tuple[str, str], list[InstanceWaste]] = {}
+    for waste in report.instances:  # dearest first
+        groups.setdefault((waste.ref.cloud, waste.owner), []).append(waste)
+    return tuple((cloud, _sum(owner, group)) for (cloud, owner), group in groups.items())
+
+
+def never_touched(report: WasteReport) -> tuple[tuple[ReasonCode, OwnerWaste], ...]:
+    """What is shown and never touched, by why, most machines first."""
+    groups: dict[ReasonCode, list[InstanceWaste]] = {}
+    for waste in report.instances:
+        if waste.untouchable is not None:
+            groups.setdefault(waste.untouchable.code, []).append(waste)
+    summed = ((code, _sum("", group)) for code, group in groups.items())
+    return tuple(sorted(summed, key=lambda pair: (-pair[1].instances, pair[0].value)))
+
+
 def _unmeasured(instances: Sequence[InstanceWaste]) -> tuple[Unmeasured, ...]:
     running = sum((waste.running_hours for waste in instances), Decimal(0))
     groups: dict[tuple[ReasonCode, str], list[InstanceWaste]] = {}
