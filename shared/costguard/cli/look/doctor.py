@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typing_extensions import assert_never
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 DOCTOR_EXAMPLES = examples(
     "costguard doctor --policy policies/",
     "costguard doctor --sandbox",
+    "costguard doctor --owner nlp --policy policies/",
     "costguard doctor --json --lang zh",
 )
 
@@ -44,6 +45,9 @@ _OF_THIS_MACHINE = frozenset({"sqlite", "memory"})
 def doctor(
     ctx: typer.Context,
     *,
+    owner: Annotated[
+        str, typer.Option("--owner", metavar="TEAM", help="Only this team.", show_default="the whole deployment")
+    ] = "",
     policy: PolicyPath = "",
     ledger: LedgerUrl = "",
     sandbox: Sandbox = False,
@@ -55,9 +59,11 @@ def doctor(
     Who the credentials are, what they may do, which regions answer, what is measured, whether the clock is right and
     whether another Costguard works there; then ledger, policy, channel and kill switch. Changes nothing: what may be
     done is learnt from dry runs.
+
+    With --owner of one team alone: its machines, channel, mode and exceptions, and who would be told of what.
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
-        found = _diagnosis(here)
+        found = _of_team(here, owner) if owner else _diagnosis(here)
         language = here.language
     from costguard.report.doctor.views import doctor_json
 
@@ -95,13 +101,44 @@ def _diagnosis(here: CliContext) -> Diagnosis:
     return Diagnosis(here.clock.now(), tuple(checks), tuple(calls))
 
 
+def _of_team(here: CliContext, owner: str) -> Diagnosis:
+    from costguard.bootstrap import read_policy
+    from costguard.connections import Connections
+    from costguard.engine.doctor.team import examine_team, team_seen
+    from costguard.engine.run.scan import scan
+    from costguard.report.doctor.checks import Diagnosis
+
+    policy = read_policy(here.settings, here.clock)
+    with (
+        _ledger(here) as memory,
+        Connections(here.settings, policy, here.clock) as connections,
+        shard_progress("Asking") as step,
+    ):
+        targets = _targets(here, policy)
+        connections.open(targets)
+        seen = scan(connections.readings, targets, policy.idle_gpu, here.clock, progress=step)
+        known = None if isinstance(memory, LedgerError) else memory
+        now = here.clock.now()
+        team = team_seen(owner, policy, seen, known, now)
+        checks = tuple(examine_team(team, policy, seen, _sending(here.settings), now))
+        calls = _added_up(call for ports in connections.clouds.values() for call in ports.calls.calls_made())
+    return Diagnosis(now, checks, calls)
+
+
+def _sending(settings: Settings) -> frozenset[str]:
+    """The schemes and addresses that are set up here and usable."""
+    from costguard.engine.doctor.checks import UNSIGNED
+
+    return _proving(settings) | {address for address, said in _robots(settings).items() if said in {"", UNSIGNED}}
+
+
 def _of_targets(
     here: CliContext, policy: Policy, memory: Memory | LedgerError
 ) -> tuple[Sequence[DoctorCheck], Sequence[CallCount]]:
     """What is asked of the clouds, and of the policy that names them."""
     from costguard.connections import Connections
     from costguard.domain.refs import Deployment
-    from costguard.engine.doctor.checks import UNSIGNED, channel_check, examine_freezes, examine_robots
+    from costguard.engine.doctor.checks import channel_check, examine_freezes, examine_robots
     from costguard.engine.doctor.doctor import Practice, examine_bills, examine_policy, examine_targets
 
     targets = _targets(here, policy)
@@ -128,8 +165,7 @@ def _of_targets(
         logs += [log for _, log in freezing.values()]
         calls = _added_up(call for log in logs for call in log.calls_made())
     robots = _robots(here.settings)
-    usable = {address for address, said in robots.items() if said in {"", UNSIGNED}}
-    found.append(channel_check(policy, _proving(here.settings) | usable))
+    found.append(channel_check(policy, _sending(here.settings)))
     found.extend(examine_robots(robots))
     return found, calls
 

@@ -26,9 +26,10 @@ class Health(str, Enum):
 class DoctorQuestion(str, Enum):
     """What is asked. The first ten are asked of every target, the rest once.
 
-    Of these the bill, keys and networks only where the policy has rules for them. That of launch freezes and that of
-    robots is asked of each of them, that of secrets of each that stands in plain text where functions run, and that of
-    runs where others can reach the ledger, or a function ran with it.
+    Of one team, asked for by its name, only the last is asked. Of these the bill, keys and networks only where the
+    policy has rules for them. That of launch freezes and that of robots is asked of each of them, that of secrets
+    of each that stands in plain text where functions run, and that of runs where others can reach the ledger, or a
+    function ran with it.
     """
 
     CALLER = "caller"
@@ -49,6 +50,7 @@ class DoctorQuestion(str, Enum):
     PLAIN_TEXT = "plain_text"
     KILL_SWITCH = "kill_switch"
     RUNS = "runs"
+    TEAM = "team"
 
 
 class Code(str, Enum):
@@ -127,6 +129,16 @@ class Code(str, Enum):
     RUNS_UNENDED = "runs_unended"
     RUNS_OTHER_POLICY = "runs_other_policy"
     RUNS_STRETCH_WAITS = "runs_stretch_waits"
+    TEAM_MACHINES = "team_machines"
+    TEAM_NONE = "team_none"
+    TEAM_UNKNOWN = "team_unknown"
+    TEAM_UNREAD = "team_unread"
+    TEAM_CHANNEL = "team_channel"
+    TEAM_NO_CHANNEL = "team_no_channel"
+    TEAM_MODE = "team_mode"
+    TEAM_SPARED = "team_spared"
+    TEAM_TOLD = "team_told"
+    TEAM_TOLD_NOTHING = "team_told_nothing"
 
 
 _OK, _WARNING, _UNTOLD, _BARS = Health
@@ -205,6 +217,16 @@ VERDICTS: Mapping[Code, tuple[DoctorQuestion, Health]] = MappingProxyType(
         Code.RUNS_UNENDED: (DoctorQuestion.RUNS, _WARNING),
         Code.RUNS_OTHER_POLICY: (DoctorQuestion.RUNS, _WARNING),
         Code.RUNS_STRETCH_WAITS: (DoctorQuestion.RUNS, _WARNING),
+        Code.TEAM_MACHINES: (DoctorQuestion.TEAM, _OK),
+        Code.TEAM_NONE: (DoctorQuestion.TEAM, _WARNING),
+        Code.TEAM_UNKNOWN: (DoctorQuestion.TEAM, _BARS),
+        Code.TEAM_UNREAD: (DoctorQuestion.TEAM, _UNTOLD),
+        Code.TEAM_CHANNEL: (DoctorQuestion.TEAM, _OK),
+        Code.TEAM_NO_CHANNEL: (DoctorQuestion.TEAM, _BARS),
+        Code.TEAM_MODE: (DoctorQuestion.TEAM, _OK),
+        Code.TEAM_SPARED: (DoctorQuestion.TEAM, _OK),
+        Code.TEAM_TOLD: (DoctorQuestion.TEAM, _OK),
+        Code.TEAM_TOLD_NOTHING: (DoctorQuestion.TEAM, _OK),
     }
 )
 
