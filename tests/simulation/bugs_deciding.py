@@ -266,11 +266,6 @@ _LADDER = (
         ),
     ),
     Bug(
-        "a-stop-on-friday-evening",
-        (15,),
-        (Edit(_WORKING, "return opening, min(closing, *_both(day, _NOON, zone))", "return opening, closing"),),
-    ),
-    Bug(
         "a-stop-on-the-day-before-a-holiday",
         (15,),
         (Edit(_WORKING, "if self.exceptions.get(rest) is False:", "if False:"),),
