@@ -14,6 +14,7 @@ from tests.contract.cloud_worlds import AwsWorld, aws_world, environment_of
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
+    NoCapacityError,
     OutcomeUnknownError,
     ProviderError,
     RefusedError,
@@ -153,7 +154,7 @@ def test_a_broken_connection_on_a_read_is_tried_again(world: AwsWorld) -> None:
         (500, "InternalError", OutcomeUnknownError),
         (503, "Unavailable", OutcomeUnknownError),
         (503, "RequestLimitExceeded", ThrottledError),
-        (500, "InsufficientInstanceCapacity", RefusedError),
+        (500, "InsufficientInstanceCapacity", NoCapacityError),
         (400, "IncorrectInstanceState", RefusedError),
         (400, "UnsupportedOperation", RefusedError),
         (403, "UnauthorizedOperation", AccessDeniedError),

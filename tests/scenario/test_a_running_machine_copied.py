@@ -281,6 +281,6 @@ def test_what_cannot_stop_and_is_kept_by_its_rule_is_told_of_no_step(tmp_path: P
     stage = spot(tmp_path, under=rule())
     stage.day(0)
     (told,) = stage.mailbox.messages
-    assert told.title == "notebook is idle and costs 0.17 USD an hour"
+    assert told.title == "notebook is idle and costs 0.17 USD list an hour"
     assert "not before" not in told.text
     stage.close()

@@ -16,7 +16,9 @@ from costguard.planning import PlanInputs, build_plan, cap_of, caps_of
 def test_terminations_count_under_a_name_of_their_own_and_all_else_under_the_rules() -> None:
     """The names are in the ledger: with others, what was used before an update would count for nothing."""
     assert cap_of("research", Verb.TERMINATE) == "research/terminate"
-    assert {cap_of("research", verb) for verb in Verb if verb is not Verb.TERMINATE} == {"research"}
+    assert cap_of("research", Verb.START) == "research/start"
+    of_their_own = {Verb.TERMINATE, Verb.START}
+    assert {cap_of("research", verb) for verb in Verb if verb not in of_their_own} == {"research"}
 
 
 def test_only_a_ladder_that_ends_machines_has_a_cap_for_it() -> None:

@@ -103,7 +103,7 @@ def test_each_role_has_what_its_function_yaml_says(read: dict[str, Any]) -> None
             name = read["Resources"][role["Fn::GetAtt"][0]]["Properties"]["RoleName"]["Fn::Sub"]
             purpose = one["Properties"]["Description"].removeprefix("Costguard: ")
             attached.setdefault(name.removeprefix("${MemberRole}-"), set()).add(purpose)
-    assert attached["idle-gpu"] == {"deny", "scan-idle_gpu", "act-idle_gpu", "keep_tag"}
+    assert attached["idle-gpu"] == {"deny", "scan-idle_gpu", "act-idle_gpu", "keep_tag", "start"}
     assert attached["kms-rotation"] == {"deny", "scan-kms_rotation", "rotate", "succeed"}
     assert attached["network-audit"] == {"deny", "scan-network_audit", "fix_network"}
     assert attached["budget"] >= {"deny", "scan-budget", "act-budget"}
