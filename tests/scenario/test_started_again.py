@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, Mailbox, Stage, idle_machine
+from tests.world_ports.inventory import WorldInventory
 
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.adapters.notifiers.plain import KeepLinks
 from costguard.cases import CaseStatus
 from costguard.domain.actions import FreezeVia, LaunchFreeze, Outcome, Verb
 from costguard.domain.answers import Answer, AnswerCode, AnswerKind, Person
-from costguard.domain.errors import AccessDeniedError, InvalidInputError, NoCapacityError, OutcomeUnknownError
+from costguard.domain.errors import (
+    AccessDeniedError,
+    InvalidInputError,
+    NoCapacityError,
+    OutcomeUnknownError,
+    UnavailableError,
+)
 from costguard.domain.reasons import ReasonCode
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import InstanceDetail
 from costguard.engine.answers import answers
 from costguard.engine.answers.keep_pages import answer_keep
 from costguard.engine.answers.replies import reply
@@ -122,6 +132,45 @@ def test_no_capacity_is_tried_again_by_the_next_runs_and_told_once_it_runs(noteb
         notebook.at(TOLD + hours * HOUR)
     assert (starts(notebook), notebook.state()) == (4, "running")
     assert "runs again" in notebook.mailbox.titles[-1]
+
+
+@pytest.mark.parametrize("waits_for", ["capacity", "a closer look"])
+def test_no_word_starves_behind_those_that_wait(tmp_path: Path, waits_for: str) -> None:
+    """A run tries twenty at most; those that it did not come to are tried by the next."""
+    plenty = replace(rule().limits, actions_per_day=100, fleet_share_per_day=Decimal(1))
+    fleet = [idle_machine(f"box-{number:02}") for number in range(25)]
+    stage = Stage(tmp_path, *fleet, under=policy(rule(limits=plenty), start_again=True))
+    stage.days(range(3))
+    for spec in fleet:
+        answers.start(stage.memory, "idle_gpu", str(stage.ref(spec.name)), "vision", stage.clock.now(), stage.policy)
+    tried: set[str] = set()
+    if waits_for == "capacity":
+        stage.executor.fails_before = NoCapacityError("sold out", operation="ec2:StartInstances", code="Insufficient")
+        for hours in range(2):
+            stage.at(TOLD + hours * HOUR)
+        tried = {call.subject.native_id for call in stage.executor.calls if call.verb is Verb.START}
+    else:
+        unread = Unread(stage)
+        for hours in range(20):
+            stage.at(TOLD + hours * HOUR)
+        tried = unread.asked
+    stage.close()
+    assert len(tried) == 25
+
+
+class Unread(WorldInventory):
+    """Fails to look at one machine, and notes which it was; whole shards it reads."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage.cloud, stage.clock)
+        self.asked: set[str] = set()
+        stage.reading = replace(stage.reading, inventory=self)
+
+    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        if len(refs) > 1:
+            return super().details(refs)
+        self.asked.add(refs[0].native_id)
+        raise UnavailableError("not now", operation="ec2:DescribeInstances")
 
 
 def test_trying_ends_after_two_days_and_its_owner_is_told(notebook: Stage) -> None:

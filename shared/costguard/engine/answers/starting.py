@@ -7,6 +7,7 @@ and nowhere else (docs/parity.md), so no other zone is tried.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -75,8 +76,13 @@ def start_asked(world: RunContext, run_id: str, seen: Scan) -> tuple[Start, ...]
         return ()
     whole = {shard.shard for shard in seen.facts if shard.complete}
     mine = (each for each in world.memory.starts.open() if each.case_key.startswith(f"{world.guard}/"))
-    asked = sorted((each for each in mine if each.subject.shard in whole), key=lambda each: each.asked_at)
+    asked = sorted((each for each in mine if each.subject.shard in whole), key=lambda each: _turn(each, run_id))
     return tuple(_Try(world, run_id, request).done() for request in asked[:_MOST])
+
+
+def _turn(request: StartRequest, run_id: str) -> tuple[int, str]:
+    """What was tried least comes first, of those another one in each run: no word starves behind those that wait."""
+    return request.tries, hashlib.sha256(f"{run_id}/{request.ref_text}".encode()).hexdigest()
 
 
 class _NotNowError(Exception):
