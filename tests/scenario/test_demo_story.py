@@ -24,6 +24,7 @@ from costguard.cli.output import to_json
 from costguard.cli.program import Program, workplace
 from costguard.report.words.sentences import Language
 
+AGREED = "batch-transcoder"  # its owner and an approver let its local disk go
 STOPPED = ["ad-ranking-dev", "cloud-desktop", "npc-notebook", "staging-inference", "thesis-notebook"]
 TERMINATED = ["npc-notebook", "thesis-notebook"]
 
@@ -102,6 +103,17 @@ def test_an_owner_saves_a_machine_just_in_time(story: Any) -> None:
     assert next(one for one in story["left_alone"] if one["name"] == "ablation-runs")["reason"] == "snoozed"
 
 
+def test_a_local_disk_is_lost_once_its_owner_has_read_which_and_approved(story: Any) -> None:
+    asked = next(one for one in on(story, 1)["held"] if one["name"] == AGREED)
+    assert asked["reason"] == "approval_needed"
+    assert "its 8,000 GB local disk will be empty" in titles(on(story, 1))
+    assert "presses Approve" in on(story, 2)["news"][1]
+    assert names(on(story, 2), "done", "stop") == [AGREED]
+    assert AGREED in names(on(story, 3), "seen", "stop")
+    dear = [one for day in story["days"][1:] for one in day["held"] if one["name"] == "click-model-p100"]
+    assert {one["reason"] for one in dear} == {"approval_needed"}, "nobody agreed, so nothing was done"
+
+
 def test_who_works_again_or_is_started_again_is_left_in_peace(story: Any) -> None:
     assert "nightly-eval is safe" in titles(on(story, 3))
     assert "staging-inference is safe" in titles(on(story, 6))
@@ -122,7 +134,6 @@ def test_the_machine_that_nobody_misses_is_copied_whole_and_then_terminated(stor
 
 def test_what_it_refused_to_touch_is_told_with_its_reason(story: Any) -> None:
     assert {one["name"]: one["reason"] for one in story["left_alone"]} == {
-        "batch-transcoder": "local_disk",
         "reserved-capacity": "reserved",
         "ablation-runs": "snoozed",
         "paper-demo": "protected_tag",
@@ -132,12 +143,12 @@ def test_what_it_refused_to_touch_is_told_with_its_reason(story: Any) -> None:
         "eks-gpu-node-2": "kubernetes",
         "shared-login-node": "protected_by_cloud",
         "asg-inference-7": "autoscaled",
-        "click-model-p100": "local_disk",
+        "click-model-p100": "approval_needed",
         "annotation-yearly": "prepaid",
         "tke-gpu-node-1": "kubernetes",
     }
     touched = {one["name"] for day in story["days"] for one in day["done"]}
-    assert touched == {*STOPPED, *TERMINATED}
+    assert touched == {*STOPPED, *TERMINATED, AGREED}
 
 
 def test_what_nobody_can_judge_is_told(story: Any) -> None:
@@ -157,16 +168,19 @@ def test_the_money_is_counted_from_what_was_seen_less_what_stays_billed(story: A
         net = float(one["hourly_cost"]["amount"]) - float(one["stays_billed_hourly"]["amount"])
         total[one["hourly_cost"]["currency"]] += float(one["hours"]) * net
 
-    assert sorted(machines) == STOPPED
+    assert sorted(machines) == sorted([*STOPPED, AGREED])
     assert (machines["staging-inference"]["hours"], machines["staging-inference"]["until"]) == (
         "95",
         "2026-03-08T08:00:00Z",
     )
     assert machines["thesis-notebook"]["until"] is None
-    assert all(float(one["stays_billed_hourly"]["amount"]) > 0 for one in saved["machines"])
+    others = [one for one in saved["machines"] if one["name"] != AGREED]  # the price of its disk is not known
+    assert all(float(one["stays_billed_hourly"]["amount"]) > 0 for one in others)
     assert {one["currency"]: float(one["amount"]) for one in saved["total"]} == pytest.approx(total)
     dollars = next(one for one in saved["hourly"] if one["currency"] == "USD")
-    assert float(dollars["amount"]) == pytest.approx(2.744 - 0.0817, abs=0.001)
+    going_on = [one for one in saved["machines"] if one["until"] is None and one["hourly_cost"]["currency"] == "USD"]
+    left = sum(float(one["hourly_cost"]["amount"]) - float(one["stays_billed_hourly"]["amount"]) for one in going_on)
+    assert float(dollars["amount"]) == pytest.approx(left, abs=0.001)
     assert float(saved["copies_hourly_at_most"][0]["amount"]) > 0
 
 
@@ -176,7 +190,7 @@ def test_budgets_alert_as_the_days_pass_once_each(story: Any) -> None:
     of_research = [title.removeprefix("Budget research: ") for title in told if "research" in title]
     shares = [float(day["budgets"][-1]["share_percent"]) for day in story["days"]]
 
-    assert len(told) == len(set(told)) == 8
+    assert len(told) == len(set(told)) == 7
     assert of_research == [
         "100 % of 12,000.00 USD will be passed by the end of the period",
         *(f"{share} % of 12,000.00 USD is spent" for share in (50, 80, 100)),

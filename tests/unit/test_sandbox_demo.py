@@ -12,7 +12,7 @@ from tests.world_ports.setting import BareWorld
 
 from cloudstand.demo.fleet import demo_fleet
 from costguard.adapters.ledgers.open import open_ledger
-from costguard.cli.demo.story import demo_policy, live
+from costguard.cli.demo.story import EVENTS, demo_policy, live
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -92,10 +92,18 @@ class Demo(BareWorld):
         return {self.names[held.action.subject.native_id]: held.reason.code for held in plan.held}
 
 
+HERE = tuple(event for event in EVENTS if "presses Approve" not in event.text)
+"""All but the approvals: who gives them presses buttons, and here is no Slack."""
+
+
+def _nobody(machine: ResourceRef) -> None:
+    raise AssertionError(machine)
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     story = Demo(tmp_path_factory.mktemp("demo"))
-    story.days = [day.result for day in live(story, story.run_day, story.snooze)]
+    story.days = [day.result for day in live(story, story.run_day, story.snooze, _nobody, events=HERE)]
     yield story
     story.memory.store.close()
 
@@ -164,7 +172,7 @@ def test_day_one_says_of_each_machine_what_it_is(demo: Demo) -> None:
 
 def test_hands_are_kept_off_and_the_reason_is_told(demo: Demo) -> None:
     assert demo.held(5) == {
-        "batch-transcoder": ReasonCode.LOCAL_DISK,
+        "batch-transcoder": ReasonCode.APPROVAL_NEEDED,
         "shared-login-node": ReasonCode.PROTECTED_BY_CLOUD,
     }
     touched = {demo.names[event.machine] for event in demo.world.history if event.by == "costguard"}

@@ -76,7 +76,7 @@ def test_every_machine_of_the_demo_has_a_rule_an_owner_and_a_price() -> None:
     assert all(spec.hourly is not None for spec in world.fleet)
 
 
-def test_the_demo_policy_enforces_with_no_calendar_and_keeps_local_disks_of_product() -> None:
+def test_the_demo_policy_enforces_with_no_calendar_and_asks_for_local_disks_of_product() -> None:
     policy = load_policy(demo_policy())
     assert (policy.mode, policy.calendar) == (Mode.ENFORCE, None)
     research, product, platform = (policy.rule(name) for name in ("research", "product", "platform"))
@@ -85,7 +85,7 @@ def test_the_demo_policy_enforces_with_no_calendar_and_keeps_local_disks_of_prod
     assert platform is not None
     assert [step.verb for step in research.ladder] == [Verb.WARN, Verb.STOP, Verb.TERMINATE]
     assert [step.wait for step in research.ladder[1:]] == [timedelta(hours=24), timedelta(days=7)]
-    assert (product.limits.local_disk, platform.mode) == (Consent.KEEP, Mode.WARN)
+    assert (product.limits.local_disk, platform.mode) == (Consent.ASK, Mode.WARN)
     guarded = {account.id for account in policy.accounts}
     assert any(fnmatchcase(aws_fleet(NOW)[0].account, pattern) for pattern in guarded)
 
@@ -94,6 +94,7 @@ def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:
     sandbox = bare_world()
     runs: list[datetime] = []
     snoozed: list[tuple[ResourceRef, timedelta, datetime]] = []
+    approved: list[tuple[ResourceRef, datetime]] = []
 
     def run_day(now: datetime) -> int:
         runs.append(now)
@@ -104,6 +105,7 @@ def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:
             sandbox,
             run_day,
             lambda ref, how_long: snoozed.append((ref, how_long, sandbox.clock.now())),
+            lambda ref: approved.append((ref, sandbox.clock.now())),
         )
     )
     assert runs == [NOW + number * timedelta(days=1) for number in range(13)]
@@ -111,6 +113,7 @@ def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:
     ((ref, how_long, at),) = snoozed
     assert (how_long, at) == (timedelta(days=14), NOW + timedelta(days=2) - timedelta(hours=1))
     assert ref == sandbox.machine("ablation-runs")
+    assert approved == [(sandbox.machine("batch-transcoder"), at)]
     assert sum(len(day.events) for day in lived) == len(EVENTS)
 
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from costguard.faas.http import HttpReply
 
 Keeping = Callable[["ResourceRef", timedelta], None]
+Approving = Callable[["ResourceRef"], None]
 _BECAUSE = "results for the paper are still on its disk"
 
 
-def keeping(sandbox: Sandbox, world: RunContext, language: Language) -> Keeping:
-    """What an owner does to keep a machine: press the button, fill in the window, send it."""
+def answering(sandbox: Sandbox, world: RunContext, language: Language) -> tuple[Keeping, Approving]:
+    """What an owner does to keep a machine, and what an owner and an approver do to let a local disk go: by buttons."""
     from costguard.adapters.notifiers.slack.notifier import SlackNotifier
     from costguard.faas.http import HttpRequest
     from costguard.faas.slack_actions import RequestContext, answer_slack
@@ -56,12 +57,26 @@ def keeping(sandbox: Sandbox, world: RunContext, language: Language) -> Keeping:
             message = f"the demo's owner could not keep {machine}: {kept.status} {kept.body}"
             raise InvalidInputError(message)
 
-    return keep
+    def approve(machine: ResourceRef) -> None:
+        notice = _notice_of(world, machine, asking=True)
+        user = next(one.people[0] for one in world.policy.owners if one.name == notice.owner)
+        asks = next(one for one in notice.choices if one.kind is AnswerKind.APPROVE)
+        for who in (user, world.policy.answers.approvers[0]):
+            sent(*slack.press(notice.receipt.rpartition(":")[2], "costguard:approve", who, of=str(asks.of)))
+        if world.memory.approvals.valid(asks.of.decision_id, clock.now()) is None:
+            message = f"the demo's owner could not approve {machine}"
+            raise InvalidInputError(message)
+
+    return keep, approve
 
 
-def _notice_of(world: RunContext, machine: ResourceRef) -> OutboxNotice:
+def _notice_of(world: RunContext, machine: ResourceRef, *, asking: bool = False) -> OutboxNotice:
+    """What its owner was told, or `asking` what waits for their yes."""
+    from costguard.engine.answers.replies import HELD
+
     case = next(case for case in world.memory.cases.active(world.guard) if case.subject == machine)
-    notice = world.memory.outbox.said_of(case.case_id)
+    outbox = world.memory.outbox
+    notice = outbox.get(case.decision_id + HELD) if asking else outbox.said_of(case.case_id)
     if notice is None:
         message = f"nobody was told of {machine} in this demo"
         raise InvalidInputError(message)

@@ -116,7 +116,7 @@ def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Langua
 
 
 def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> Iterator[DemoDay]:
-    from costguard.cli.demo.clicks import keeping
+    from costguard.cli.demo.clicks import answering
     from costguard.cli.demo.facts import Told, demo_day
     from costguard.cli.demo.story import live
 
@@ -135,8 +135,8 @@ def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> It
         number += 1
         return run_now()
 
-    owner_keeps = keeping(sandbox, replace(world, guard=IDLE_GPU), language)
-    for lived in live(sandbox, run_day, owner_keeps, days=days + 1):
+    keep, approve = answering(sandbox, replace(world, guard=IDLE_GPU), language)
+    for lived in live(sandbox, run_day, keep, approve, days=days + 1):
         runs, told = lived.result
         news = [_said(event, language) for event in lived.events]
         before = demo_day(lived.number, runs, news=news, told=told, before=before)

@@ -48,10 +48,11 @@ class Setting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What an event may touch: the sandbox, and the owner's one button in Costguard."""
+    """What an event may touch: the sandbox, and the owner's buttons in Costguard."""
 
     sandbox: Setting
     snooze: Callable[[ResourceRef, timedelta], None]
+    approve: Callable[[ResourceRef], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,10 @@ class Day(Generic[Result]):
 
 def _owner_snoozes(stage: Stage) -> None:
     stage.snooze(stage.sandbox.machine("ablation-runs"), timedelta(days=14))
+
+
+def _owner_agrees(stage: Stage) -> None:
+    stage.approve(stage.sandbox.machine("batch-transcoder"))
 
 
 def _nothing(_: Stage) -> None:
@@ -106,6 +111,14 @@ EVENTS: tuple[StoryEvent, ...] = (
         _owner_snoozes,
     ),
     StoryEvent(
+        2,
+        "The media team reads that batch-transcoder's 8,000 GB local disk will be empty, and presses Approve. It costs "
+        "more than 20 USD an hour, so that an approver has to agree as well, and does.",
+        "媒体团队看到 batch-transcoder 的 8,000 GB 本地盘将被清空，点击“批准”。其费用每小时超过 20 USD，因此还须"
+        "一名审批人同意，审批人也已批准。",
+        _owner_agrees,
+    ),
+    StoryEvent(
         3,
         "nightly-eval, warned yesterday, has found work again by itself.",
         "昨天收到通知的 nightly-eval 自己又有了任务。",
@@ -124,12 +137,13 @@ def live(
     sandbox: Setting,
     run_day: Callable[[datetime], Result],
     snooze: Callable[[ResourceRef, timedelta], None],
+    approve: Callable[[ResourceRef], None],
     *,
     days: int = DAYS,
     events: Sequence[StoryEvent] = EVENTS,
 ) -> Iterator[Day[Result]]:
     """Live through `days`, one at a time: time passes, people act, `run_day` runs; yields each day when it is over."""
-    stage = Stage(sandbox, snooze)
+    stage = Stage(sandbox, snooze, approve)
     begins = sandbox.clock.now()
     for number in range(days):
         run_at = begins + number * _ONE_DAY
