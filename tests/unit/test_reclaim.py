@@ -15,7 +15,7 @@ from costguard.domain.findings import Finding, Standing, Verdict
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.rules.common import Consent, Mode, Step
+from costguard.guards.rules.common import Consent, Mode, Scarce, Step
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import judge_all
 from costguard.planning.rails import standing_of
@@ -24,6 +24,7 @@ from costguard.report.words.sentences import Language
 
 RECLAIMABLE, WAITS, UNTOUCHABLE = Standing
 DISK = instance(local_disk_gib=250.0)
+SCARCE = instance(accelerator=replace(instance().accelerator, model="H100"))
 
 
 def limited(**changes: Any) -> IdleRule:
@@ -43,6 +44,9 @@ def limited(**changes: Any) -> IdleRule:
         (instance(cannot_stop="one_time_spot"), rule(), UNTOUCHABLE),
         (instance(cannot_stop="one_time_spot"), limited(unstoppable_may_terminate=True), RECLAIMABLE),
         (instance(), None, UNTOUCHABLE),
+        (SCARCE, rule(), WAITS),
+        (SCARCE, limited(scarce=Scarce.STOP), RECLAIMABLE),
+        (SCARCE, limited(scarce=Scarce.HOLD), UNTOUCHABLE),
     ],
 )
 def test_an_idle_machine_stands_as_the_steps_of_its_rule_and_its_disk_let_it(
@@ -108,7 +112,7 @@ def test_each_standing_is_a_sentence_in_both_languages() -> None:
     assert english == (
         "Reclaimable by the steps of the policy: 168.00 CNY + 24.00 USD a day (2 machines).",
         (
-            "Waits for an approval, because local disks will be empty: 48.00 USD a day"
+            "Waits for an approval, because a local disk will be empty or a type may not start again: 48.00 USD a day"
             " (2 machines, 1 without a known price)."
         ),
         (

@@ -133,7 +133,7 @@ def standing_of(finding: Finding, instance: Instance, rule: IdleRule | None, *, 
     ladder_verbs = {rung.verb for rung in ladder(rule, instance)} if rule is not None else set()
     if finding.verdict is Verdict.EXEMPT or kept or rule is None or not ladder_verbs & DESTRUCTIVE:
         return Standing.UNTOUCHABLE
-    lost = _local_disk_rail(instance, rule.limits, approved=False)
+    lost = _loss_rail(instance, rule.limits, approved=False)
     if lost is None:
         return Standing.RECLAIMABLE
     return Standing.WAITS if lost.code is ReasonCode.APPROVAL_NEEDED else Standing.UNTOUCHABLE

@@ -78,7 +78,7 @@ class Reclaim(TypedDict):
 
     reclaimable: Portion
     waits_for_approval: Portion
-    """Somebody has to agree first: a stop would empty a local disk."""
+    """Somebody has to agree first: a stop would empty a local disk, or the type may not start again."""
     untouchable: Portion
     """Protected, managed, prepaid, kept, or no step of its rule stops it."""
 
