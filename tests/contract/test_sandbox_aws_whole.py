@@ -74,5 +74,5 @@ def test_closed_twice_is_closed_and_the_next_may_start() -> None:
 
 def test_the_story_of_the_demo_runs_on_it() -> None:
     with Sandbox.start() as sandbox:
-        told = [day.number for day in live(sandbox, lambda _: None, lambda *_: None, days=3)]
+        told = [day.number for day in live(sandbox, lambda _: None, lambda *_: None, lambda _: None, days=3)]
     assert told == [0, 1, 2]
