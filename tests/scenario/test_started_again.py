@@ -34,6 +34,7 @@ from costguard.engine.answers.replies import reply
 from costguard.engine.ledger.audit.audit import AuditWhat
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.starts import StartPhase, StartRequest
+from costguard.engine.run.run import run_guard
 from costguard.guards.rules.common import Selector
 from costguard.planning.freeze import FreezePhase, FreezeState
 from costguard.policy.model.policy import AnswerTerms, Owner
@@ -374,8 +375,6 @@ def test_two_runs_at_once_start_it_once(notebook: Stage) -> None:
 
     notebook.clock.advance(DAY)
     notebook.reading = replace(notebook.reading, inventory=Overlapping())  # type: ignore[arg-type]
-    from costguard.engine.run.run import run_guard
-
     run_guard(notebook.world(), "the first run")
     assert starts(notebook) == 1
 
@@ -498,3 +497,26 @@ def test_a_robot_gets_a_link_that_asks_before_it_starts(tmp_path: Path) -> None:
     next_run(stage)
     assert starts(stage) == 1
     stage.close()
+
+
+def test_a_run_that_came_second_gives_back_nothing_of_the_firsts_cap(notebook: Stage) -> None:
+    """Both reserve for the same try, and only one of them has sent it."""
+    asked(notebook)
+    inner, ran = notebook.inventory, list[str]()
+
+    class Overlapping:
+        def __getattr__(self, name: str) -> object:
+            return getattr(inner, name)
+
+        def details(self, refs: object) -> object:
+            found = inner.details(refs)  # type: ignore[arg-type]
+            if not ran:
+                ran.append("second")
+                notebook.run_with(notebook.world())
+            return found
+
+    notebook.clock.advance(DAY)
+    notebook.reading = replace(notebook.reading, inventory=Overlapping())  # type: ignore[arg-type]
+    run_guard(notebook.world(), "the first run")
+    assert starts(notebook) == 1
+    assert notebook.memory.caps.usage("idle_gpu", "research/start", notebook.clock.now()).actions == 1

@@ -67,10 +67,9 @@ BUGS: tuple[Bug, ...] = (
     ),
     Bug("starts-have-no-cap", (7,), (Edit(_STARTING, "        if code is not None:", "        if False:"),)),
     Bug("start-without-its-key", (11,), (Edit(_STARTING, "        if not policy.start_again:", "        if False:"),)),
-    Bug("start-asked-for-long-ago", (16,), (Edit(_STARTING, "self._now >= request.until or", "False or"),)),
 )
 HOUR, VALID = timedelta(hours=1), timedelta(hours=48)
-_HOURS, _MOST_A_DAY = 24 * 4, 2
+_HOURS = 24 * 4
 
 
 class Died(BaseException):
@@ -87,6 +86,7 @@ class Truth:
         self.paused = self.frozen = False
         self.key = True
         self.started: list[datetime] = []
+        self.most = 0
         self.violations: list[str] = []
 
     def judge(self, now: datetime) -> None:
@@ -101,7 +101,7 @@ class Truth:
             "it is paused": self.paused,
             "launches are frozen": self.frozen,
             "the policy starts nothing": not self.key,
-            "more than the cap": sum(now - at < timedelta(hours=24) for at in self.started) >= _MOST_A_DAY,
+            "more than the cap": sum(now - at < timedelta(hours=24) for at in self.started) >= self.most,
         }
         self.violations += [f"{now:%d %H:%M}: started, and {what}" for what, is_so in found.items() if is_so]
 
@@ -148,7 +148,8 @@ class Story:
         from costguard.guards.rules.idle import IdleBounds
 
         self.drawn, self.truth = random.Random(f"starts {seed}"), Truth()  # noqa: S311 - a seed, not a secret
-        limits = replace(rule().limits, actions_per_day=_MOST_A_DAY)
+        self.truth.most = self.drawn.choice((1, 3))
+        limits = replace(rule().limits, actions_per_day=self.truth.most)
         ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, HOUR), Step(Verb.TERMINATE, timedelta(days=7)))
         ends = ladder if self.drawn.random() < 0.5 else ladder[:2]
         on = policy(rule(limits=limits, ladder=ends, idle=IdleBounds(lasting=HOUR)), start_again=True)
@@ -167,7 +168,7 @@ class Story:
                 story.between()
                 return found
 
-        self.stage.reading = replace(self.stage.reading, inventory=Watched())  # type: ignore[arg-type]
+        self.stage.reading = replace(self.stage.reading, inventory=Watched())
         self.depth = 0
 
     def play(self) -> Truth:
@@ -192,9 +193,9 @@ class Story:
     def between(self) -> None:
         """What happens between a last look and the intent: somebody pauses, or another run comes by."""
         drawn = self.drawn.random()
-        if drawn < 0.05:
+        if drawn < 0.12:
             self.pause()
-        elif drawn < 0.12 and not self.depth:
+        elif drawn < 0.2 and not self.depth:
             self.depth += 1
             self.run(lambda: self.stage.run_with(replace(self.stage.world(), clock=self.stage.clock)))
             self.depth -= 1
@@ -215,7 +216,7 @@ class Story:
             self.ask()
         acts = (self.let_go, self.by_hand, self.start_and_stop, self.pause, self.turn_freeze, self.turn_key)
         if self.drawn.random() < 0.35:
-            self.drawn.choices(acts, (8, 1, 2, 2, 1, 1))[0]()
+            self.drawn.choices(acts, (8, 1, 2, 1, 3, 1))[0]()
 
     def ask(self) -> None:
         from costguard.cases.answering import Accepted

@@ -178,13 +178,10 @@ class _Try:
         case, unchanged = self._case(request), self._heard(request)
         cap = self._allowed(case)
         action = self._action(case, request)
-        self._reserve(cap, action)
         looked_at = self._now
-        try:
-            self._claimed(case, action, unchanged)
-        except (_NotNowError, _NeverError):
-            self._release(cap, action)
-            raise
+        self._still_as_stopped(case)
+        self._reserve(cap, action)  # what fails from here on may be another run's, which reserved for the same try
+        self._claimed(case, action, unchanged)
         sent = replace(request, phase=StartPhase.SENT, tries=request.tries + 1, reason=None)
         if not looked_at <= self._now <= looked_at + ACT_WITHIN:  # frozen since it looked, or a clock that was set
             late = "not sent: too long since the last look"
@@ -195,9 +192,8 @@ class _Try:
         return self._called(action, cap, sent)
 
     def _claimed(self, case: Case, action: Action, unchanged: tuple[VersionCheck, ...]) -> None:
-        """Look at the machine, take the case, which no older plan moves then, and write the intent."""
+        """Take the case, which no older plan moves then, and write the intent."""
         memory = self.world.memory
-        self._still_as_stopped(case)
         asked = replace(case, reason=Reason(ReasonCode.START_ASKED))
         try:
             claimed = memory.cases.commit(case, asked, run_id=self.run_id, now=self._now)
