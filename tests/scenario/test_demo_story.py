@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,16 @@ def test_who_works_again_or_is_started_again_is_left_in_peace(story: Any) -> Non
     assert "staging-inference is safe" in titles(on(story, 6))
     assert not any("nightly-eval" in names(day, "done", "stop") for day in story["days"])
     assert names(on(story, 2), "seen", "stop") == STOPPED
+
+
+def test_nothing_is_stopped_at_a_weekend_and_the_story_says_why(story: Any) -> None:
+    assert "nightly-eval" in names(on(story, 4), "due", "warn")
+    assert "2026-03-09 09:00" in titles(on(story, 4))
+    assert "It is Saturday" in on(story, 5)["news"][0]
+    weekends = [day for day in story["days"] if datetime.fromisoformat(day["at"][:10]).weekday() >= 5]
+    assert len(weekends) >= 3
+    assert [name for day in weekends for name in names(day, "done", "stop")] == []
+    assert "nightly-eval is safe" in titles(on(story, 7))
 
 
 def test_the_machine_that_nobody_misses_is_copied_whole_and_then_terminated(story: Any) -> None:

@@ -230,6 +230,11 @@ _LADDER = (
                 "waits = not_yet(case, rung.verb, grace_end(case.since, rung.after), seen.now, grace_end)",
                 "waits = not_yet(case, rung.verb, grace_end(case.since, rung.after * 3 / 4), seen.now, grace_end)",
             ),
+            Edit(
+                _ADVANCE,
+                "at, unsuited = max(no_earlier_than_announced(case, verb, over), now), False",
+                "at, unsuited = max(over, now), False",
+            ),
             NO_GRACE_AT_LAST,
         ),
     ),

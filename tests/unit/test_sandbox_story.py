@@ -76,15 +76,17 @@ def test_every_machine_of_the_demo_has_a_rule_an_owner_and_a_price() -> None:
     assert all(spec.hourly is not None for spec in world.fleet)
 
 
-def test_the_demo_policy_enforces_with_no_calendar_and_asks_for_local_disks_of_product() -> None:
+def test_the_demo_policy_enforces_on_working_days_and_asks_for_local_disks_of_product() -> None:
     policy = load_policy(demo_policy())
-    assert (policy.mode, policy.calendar) == (Mode.ENFORCE, None)
+    assert policy.mode is Mode.ENFORCE
+    assert policy.calendar is not None
+    assert policy.calendar.weekdays == frozenset(range(5))
     research, product, platform = (policy.rule(name) for name in ("research", "product", "platform"))
     assert research is not None
     assert product is not None
     assert platform is not None
     assert [step.verb for step in research.ladder] == [Verb.WARN, Verb.STOP, Verb.TERMINATE]
-    assert [step.wait for step in research.ladder[1:]] == [timedelta(hours=24), timedelta(days=7)]
+    assert [step.wait for step in research.ladder[1:]] == [timedelta(hours=24), timedelta(days=5)]
     assert (product.limits.local_disk, platform.mode) == (Consent.ASK, Mode.WARN)
     guarded = {account.id for account in policy.accounts}
     assert any(fnmatchcase(aws_fleet(NOW)[0].account, pattern) for pattern in guarded)

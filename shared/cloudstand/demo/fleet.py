@@ -56,8 +56,8 @@ def _research(at: datetime) -> tuple[MachineSpec, ...]:
         ),
         # its last training ended an hour before day 0: noticed on day 1, to be stopped on day 2
         mine("ablation-runs", "g5.12xlarge", does.busy_until(at - _HOUR), 12, "speech"),
-        # its queue runs dry an hour into day 0, is noticed on day 2 and fills again before day 3
-        mine("nightly-eval", "g6.xlarge", _pauses(at + _HOUR, at + 3 * _DAY - 2 * _HOUR), 20, "speech"),
+        # its queue runs dry an hour into day 0, is noticed on day 2 and fills again before day 3; and over a weekend
+        mine("nightly-eval", "g6.xlarge", _dry_twice(at), 20, "speech"),
         mine("pretraining-a", "p4d.24xlarge", does.busy(), 9, "vision"),
         mine("simulation-gpu-bound", "g5.2xlarge", does.cpu_idle_gpu_busy(), 16, "robotics", region=WEST),
         mine(
@@ -85,6 +85,11 @@ def _research(at: datetime) -> tuple[MachineSpec, ...]:
 
 def _pauses(idle_from: datetime, busy_again: datetime) -> Workload:
     return does.busy().then(idle_from, does.IDLE).then(busy_again, does.BUSY)
+
+
+def _dry_twice(at: datetime) -> Workload:
+    once = _pauses(at + _HOUR, at + 3 * _DAY - 2 * _HOUR)
+    return once.then(at + 3 * _DAY - _HOUR / 2, does.IDLE).then(at + 7 * _DAY - 2 * _HOUR, does.BUSY)
 
 
 def _product(at: datetime) -> tuple[MachineSpec, ...]:

@@ -283,8 +283,7 @@ def _waiting(case: Case, seen: SubjectSnapshot, grace_end: GraceEnd) -> CaseStep
     rung = rungs[case.rung]
     waits = not_yet(case, rung.verb, grace_end(case.since, rung.after), seen.now, grace_end)
     if waits is not None and not (seen.hastened and may_be_hastened(case, rung.verb)):
-        by_clock = waits.code is ReasonCode.WAITING
-        return CaseStep(replace(case, status=CaseStatus.OPEN if by_clock else CaseStatus.HELD, reason=waits))
+        return CaseStep(_put_off(case, waits))
     copied = _by_copies(case, rung, rungs, seen)
     if copied is not None:
         return copied
@@ -293,6 +292,19 @@ def _waiting(case: Case, seen: SubjectSnapshot, grace_end: GraceEnd) -> CaseStep
         # a rehearsed notice: nothing is sent, the rehearsal goes on so that people see what would follow
         return CaseStep(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
     return CaseStep(replace(ready, decision_id=decision_id(ready)), rung.verb)
+
+
+_HELD_AT_ANY_HOUR = frozenset(
+    {ReasonCode.LOCAL_DISK, ReasonCode.APPROVAL_NEEDED, ReasonCode.SCARCE_TYPE, ReasonCode.PROTECTED_BY_CLOUD}
+)
+"""What holds a stop that is due tells more than that nobody is there: it stays the reason over days off."""
+
+
+def _put_off(case: Case, waits: Reason) -> Case:
+    if waits.code is ReasonCode.WAITING:
+        return replace(case, status=CaseStatus.OPEN, reason=waits)
+    longer = case.status is CaseStatus.HELD and case.reason.code in _HELD_AT_ANY_HOUR
+    return case if longer else held(case, waits)
 
 
 def may_be_hastened(case: Case, verb: Verb) -> bool:

@@ -125,10 +125,22 @@ EVENTS: tuple[StoryEvent, ...] = (
         _nothing,
     ),
     StoryEvent(
+        5,
+        "It is Saturday, a day after the notice of nightly-eval: by the calendar nothing is stopped before Monday.",
+        "今天是星期六，距 nightly-eval 的通知已有一天：按工作日历，星期一之前不停机。",
+        _nothing,
+    ),
+    StoryEvent(
         6,
         "The search team needs staging-inference once more and starts it.",
         "搜索团队又需要 staging-inference，将它启动。",
         _owner_returns,
+    ),
+    StoryEvent(
+        7,
+        "nightly-eval finds work again before the run; nobody had stopped it.",
+        "nightly-eval 在运行之前又有了任务；周末没有被停机。",
+        _nothing,
     ),
 )
 
