@@ -27,10 +27,11 @@ def ending_exceptions(world: RunContext) -> Iterator[OutboxNotice]:
         return
     zone = policy.calendar.zone if policy.calendar else "UTC"
     lasting = {
-        (each.owns, each.owner): each.expires_at for each in sorted(policy.exemptions, key=lambda one: one.expires_at)
+        (digest_of(each.owns), each.owner): each.expires_at
+        for each in sorted(policy.exemptions, key=lambda one: one.expires_at)
     }
     for each in policy.active_exemptions(now):
-        if each.expires_at > now + ENDING or lasting[each.owns, each.owner] > each.expires_at:
+        if each.expires_at > now + ENDING or lasting[digest_of(each.owns), each.owner] > each.expires_at:
             continue
         worded = exception_ends(each, zone, Language(world.language))
         yield OutboxNotice(
