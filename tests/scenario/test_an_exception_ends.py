@@ -61,3 +61,13 @@ def test_while_everything_is_only_observed_nobody_is_told(stage: Stage) -> None:
     stage.policy = excepted(stage, mode=Mode.OBSERVE)
     stage.days(range(10))
     assert told(stage) == []
+
+
+def test_one_by_tags_is_told_of_as_well(stage: Stage) -> None:
+    """What is chosen by tags cannot be a key, and once ended every run of such a policy."""
+    stage.policy = excepted(stage)
+    by_tags = replace(stage.policy.exemptions[0], owns=Selector(tags={"owner": "vision"}))
+    stage.policy = replace(stage.policy, exemptions=(by_tags, *stage.policy.exemptions))
+    stage.days(range(10))
+    assert len(told(stage)) == 2
+    assert stage.verbs() == []
