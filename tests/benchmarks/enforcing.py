@@ -41,7 +41,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run import run_guard
 from costguard.engine.run.run_context import RunContext
-from costguard.guards.rules.common import Step
+from costguard.guards.rules.common import Scarce, Step
 from costguard.policy.model.policy import Policy
 from costguard.ports import Target
 
@@ -118,6 +118,7 @@ def _enforcing() -> Policy:
         actions_per_day=100_000,
         fleet_share_per_day=Decimal(1),
         hourly_cost_stopped_per_day=plenty,
+        scarce=Scarce.STOP,
     )
     return policy(rule(limits=limits, ladder=(Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, _DAY))))
 
