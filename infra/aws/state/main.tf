@@ -40,6 +40,7 @@ locals {
 }
 
 resource "aws_s3_bucket" "state" {
+  #checkov:skip=CKV2_AWS_61:Every version of a state is kept: it is small, and the one before may be all that is left of a deployment.
   bucket        = local.bucket
   force_destroy = false
 

@@ -208,7 +208,7 @@ def _copies(world: RunContext, sandbox: Sandbox, names: Names) -> Copies | None:
         costs.append(world.readings[machine.cloud].prices.snapshot_hourly(disk))
     if not costs:
         return None
-    return Copies(tuple(owners), totals(cost for cost in costs if cost is not None), costs.count(None))
+    return Copies(tuple(sorted(owners)), totals(cost for cost in costs if cost is not None), costs.count(None))
 
 
 def _running(here: CliContext) -> Sandbox:
