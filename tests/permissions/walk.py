@@ -28,6 +28,7 @@ from costguard.cli.program import Program
 from costguard.connections.objects import open_objects
 from costguard.connections.people import notifier_over
 from costguard.connections.secrets import open_secret_store
+from costguard.domain.actions import Verb
 from costguard.engine.answers.answers import snooze
 from costguard.engine.ledger.cases import Intent
 from costguard.engine.ledger.codec import value_of
@@ -57,7 +58,7 @@ notify:
 """
 _QUARTER, _DAY = timedelta(minutes=15), timedelta(days=1)
 _SCANS = ("scan-idle_gpu", "scan-budget", "scan-kms_rotation", "scan-network_audit")
-_ASKED = {"idle_gpu": ("keep_tag",), "kms_rotation": ("succeed",), "budget": ("freeze", "freeze-organisation")}
+_ASKED = {"idle_gpu": ("keep_tag", "start"), "kms_rotation": ("succeed",), "budget": ("freeze", "freeze-organisation")}
 _PERSON = ("members", *_SCANS)
 
 
@@ -189,6 +190,25 @@ def tagging(at: Place, folder: Path) -> None:
         assert all(KEEP_TAG in world.machines[native_id].tags for native_id in kept)
 
 
+def starting(at: Place, folder: Path) -> None:
+    """A machine that was stopped on each cloud is started again, with the documents that the function has for that."""
+    settings, asked = settings_of(at, folder), []
+    with (Path(settings.policy) / "costguard.yaml").open("a", encoding="utf-8") as written:
+        written.write("start_again: true\n")
+    live(at, settings, [("idle_gpu",)] * 4)
+    memory = open_memory(settings)
+    with closing(memory.store):
+        for cloud in ("aws", "alibaba", "tencent"):
+            stopped = (one for one in memory.cases.active("idle_gpu") if one.climbed_at(Verb.STOP) is not None)
+            case = next(one for one in stopped if one.subject.cloud == cloud)
+            assert command(at, settings, "start", str(case.subject), "--by", "vision") == 0
+            asked.append(case.subject.native_id)
+    live(at, settings, [("idle_gpu",)] * 2)
+    with at.sandbox.door.opened() as world:
+        states = [world.machines[native_id].state.value for native_id in asked]
+    assert states == ["running"] * 3, states
+
+
 def keeping(at: Place, folder: Path) -> None:
     """What the functions keep and read beside the clouds they guard: ledger, reports, policies, secrets, mail."""
     settings = settings_of(at, folder)
@@ -301,7 +321,7 @@ def _mail(at: Place, settings: Settings) -> None:
 
 
 WALKS: Mapping[str, Callable[[Place, Path], None]] = {
-    one.__name__: one for one in (entering, ladder, rotating, mending, alone, looking, tagging, keeping)
+    one.__name__: one for one in (entering, ladder, rotating, mending, alone, looking, tagging, starting, keeping)
 }
 
 
