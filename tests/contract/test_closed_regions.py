@@ -36,6 +36,7 @@ EC2 = ("DescribeInstances", "DescribeVolumes", "DescribeAddresses", *sorted({one
 POLICY = """\
 version: 1
 mode: enforce
+calendar: none
 accounts: [{cloud: aws, id: '111122223333', regions: [us-east-1, eu-west-1]}]
 idle_gpu: [{name: all, then: [warn, {stop: {wait: 24h}}]}]
 kms_rotation: [{name: yearly, rotate_every: 365d}]

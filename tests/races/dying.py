@@ -186,6 +186,9 @@ class DyingStore:
         self._store.close()
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 class Hearing:
     """A cloud that outlives whoever calls it: fleet and calls are one file, replaced as one."""
 
@@ -201,7 +204,8 @@ class Hearing:
             keep(self._life, self._kept)
             return receipt
 
-        return self._dying.touch(heard)
+        with _ONE_AT_A_TIME:  # shards are acted in side by side, and the file is one
+            return self._dying.touch(heard)
 
 
 class Posting:

@@ -16,6 +16,7 @@ from tests.world_ports.translate import to_product
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
 from cloudstand.world.kinds import InstanceState
+from cloudstand.world.places import provider_of
 from cloudstand.world.records import Machine, WorldRefusalError
 from cloudstand.world.workload import BUSY, IDLE
 from costguard.cases.answering import Refused
@@ -140,9 +141,13 @@ def _rare_act(simulation: Simulation, target: Machine, what: int, random: Random
     return "nothing"
 
 
+_TYPES = {"aws": "gp3", "alibaba": "cloud_essd", "tencent": "CLOUD_PREMIUM"}
+
+
 def _attach(world: World, native_id: str) -> None:
-    """A second disk of the first one's type: each cloud has its own."""
-    disk = Disk(50, device=f"/dev/sd{len(world.volumes)}")
+    """One more disk of the first one's type, or of one that its cloud has."""
+    usual = _TYPES[provider_of(world.machines[native_id].spec.cloud)]
+    disk = Disk(50, device=f"/dev/sd{len(world.volumes)}", volume_type=usual)
     first = next((volume.disk for volume in world.volumes_of(native_id)), disk)
     world.attach(native_id, replace(disk, volume_type=first.volume_type), "owner")
 
@@ -156,7 +161,7 @@ def _delete_copy(world: World, native_id: str, random: Random) -> bool:
 
 def _replacement(simulation: Simulation, target: Machine) -> MachineSpec:
     name = f"r{len(simulation.world.machines)}"
-    spec = machine(target.spec.cloud, name, target.spec.region, launched_at=simulation.hub.now)
+    spec = machine(target.spec.cloud, name, target.spec.region, launched_at=simulation.hub.now, disks=target.spec.disks)
     simulation.channel.machines[spec.native_id] = None
     return spec
 
