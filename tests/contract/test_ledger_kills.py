@@ -18,13 +18,13 @@ from tests.scenario.stage import DAY, START
 def test_runs_that_die_at_any_request_double_lose_and_overstep_nothing(tmp_path: Path, store: str) -> None:
     try:
         with place_for(store, tmp_path) as place:
-            toll = live(place, tmp_path, range(1))
+            toll = live(place, tmp_path, range(2))  # in some lives no run gets as far as a termination
     except NoPlaceError as err:
         pytest.skip(str(err))
 
     assert toll.breaches == []
     assert toll.kills.total() >= 3  # otherwise nothing was tried
-    assert toll.heard["stop"] == 3
+    assert toll.heard["stop"] == 6
     assert toll.heard["terminate"] >= 1
 
 
