@@ -16,6 +16,7 @@ from costguard.cases import CaseStatus
 from costguard.domain.errors import StalePlanError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import GapKind
+from costguard.engine.answers import answers
 from costguard.engine.run.phases.blobs import BlobRef, PhaseBook, packed
 from costguard.engine.run.phases.phases import ACT, SCAN, PartSeen, Phases
 from costguard.engine.run.run import RunReport, run_guard
@@ -63,8 +64,10 @@ def in_phases(
     """One run, each phase with surroundings of its own; `lost` says which parts never run."""
     stage.clock.advance(START + at - stage.clock.now())
 
-    def phases() -> Phases:
-        return Phases(stage.world(), run_id(stage), objects, accounts_a_part=1, cases_a_part=1)
+    def phases(*, acting: bool = False) -> Phases:
+        world = stage.world()
+        world = world if acting else replace(world, executors={})  # as `faas.phases` connects them
+        return Phases(world, run_id(stage), objects, accounts_a_part=1, cases_a_part=1)
 
     parts = phases().targets()
     for part in range(parts or 0):
@@ -72,7 +75,7 @@ def in_phases(
             phases().scan(part)
     for part in range(phases().plan()):
         if lost is None or not lost(ACT, part):
-            phases().act(part)
+            phases(acting=True).act(part)
     return phases().report()
 
 
@@ -239,3 +242,40 @@ def test_a_later_run_takes_the_place_of_one_that_never_ended(stage: Stage, tmp_p
         late.act(0)
     with pytest.raises(StalePlanError, match="overtaken"):
         PhaseBook(stage.memory.store, "idle_gpu", late.run_id, START).done(SCAN, 0, BlobRef("x", "y", 1), START)
+
+
+def test_a_machine_is_started_again_by_the_phase_that_may_act(stages: tuple[Stage, Stage], tmp_path: Path) -> None:
+    _, stage = stages
+    objects = FolderStore(tmp_path / "objects")
+    stage.policy = replace(stage.policy, start_again=True)
+    for day in range(3):
+        in_phases(stage, objects, day * DAY)
+    asked = [f"{cloud}-idle-0" for cloud in CLOUDS]
+    for name in asked:
+        answers.start(stage.memory, "idle_gpu", str(stage.ref(name)), "vision", stage.clock.now(), stage.policy)
+
+    in_phases(stage, objects, 3 * DAY)
+    in_phases(stage, objects, 3 * DAY + HOUR)
+
+    assert stage.verbs().count("start") == len(asked)
+    assert [stage.state(name) for name in asked] == ["running"] * len(asked)
+    assert stage.state("aws-idle-1") == "stopped"
+
+
+def test_starts_are_not_tried_by_a_run_of_long_ago(stages: tuple[Stage, Stage], tmp_path: Path) -> None:
+    _, stage = stages
+    objects = FolderStore(tmp_path / "objects")
+    stage.policy = replace(stage.policy, start_again=True)
+    for day in range(3):
+        in_phases(stage, objects, day * DAY)
+    now = stage.clock.now()
+    answers.start(stage.memory, "idle_gpu", str(stage.ref("aws-idle-0")), "vision", now, stage.policy)
+    stage.clock.advance(HOUR)
+    run = run_id(stage)
+    for part in range(Phases(stage.world(), run, objects).targets() or 0):
+        Phases(stage.world(), run, objects).scan(part)
+    parts = Phases(stage.world(), run, objects).plan()
+    stage.clock.advance(2 * HOUR)
+    with pytest.raises(StalePlanError, match="is not acted on"):
+        Phases(stage.world(), run, objects).act(parts - 1)
+    assert "start" not in stage.verbs()

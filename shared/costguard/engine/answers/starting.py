@@ -256,8 +256,10 @@ class _Try:
             raise _NeverError(Reason(ReasonCode.START_OFF))
         if rule is None or rule.mode is not Mode.ENFORCE:
             raise _NeverError(Reason(ReasonCode.RULE_CHANGED, {"rule": case.rule}))
-        if ref.cloud not in self.world.executors or not self.world.memory.store.durable:
+        if not self.world.memory.store.durable:
             raise _NotNowError(ReasonCode.LEDGER_NOT_DURABLE)
+        if ref.cloud not in self.world.executors:  # what this process may do was settled by another policy
+            raise _NotNowError(ReasonCode.RULE_CHANGED, rule="mode")
         for state in self.world.memory.freezes.all():
             of = state.of
             if of is None or state.phase in _LETS_LAUNCH or of.cloud != ref.cloud:

@@ -29,7 +29,7 @@ from costguard.engine.run.phases.account_access import (
     target_for,
     within,
 )
-from costguard.engine.run.phases.blobs import BlobRef, PhaseBook, RunBlobs
+from costguard.engine.run.phases.blobs import BlobRef, PartRecord, PhaseBook, RunBlobs
 from costguard.engine.run.run import RunReport, committed, concluded, log_gaps, plan_from, stop_all
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Scan, gap_of, scan
@@ -182,9 +182,6 @@ class Phases:
             return known.parts
         manifest = self._manifest(book, blobs)
         world, seen = self._entering(manifest), self._seen(manifest, book, blobs)
-        runner = runner_of(world.guard)
-        if runner.ahead is not None:
-            runner.ahead(world, self.run_id, seen)
         plan = plan_from(world, self.run_id, seen, deadline=deadline, remember=True)
         log_gaps(plan)
         plan = committed(world, plan)
@@ -193,7 +190,10 @@ class Phases:
             for number, partition in enumerate(_partitions(plan, self.cases_a_part))
         ]
         left = Left(blobs.put(f"{PLAN}/whole", Decided.of(plan)), tuple(due))
-        return book.done(PLAN, 0, blobs.put(f"{PLAN}/left", left), world.clock.now(), len(due)).parts
+        parts = len(due) + any(
+            True for _ in world.memory.starts.open()
+        )  # one more for the starts that people asked for
+        return book.done(PLAN, 0, blobs.put(f"{PLAN}/left", left), world.clock.now(), parts).parts
 
     def act(self, part: int, deadline: datetime | None = None) -> int:
         """Act on one part of the plan; how many calls were sent. Every rail of `engine.act` stands before each.
@@ -208,7 +208,12 @@ class Phases:
         if planned is None or part >= planned.parts:
             message = f"run {self.run_id} has no part {part} to act on"
             raise StalePlanError(message)
-        plan = blobs.get(Decided, blobs.get(Left, planned.blob).due[part]).whole
+        due = blobs.get(Left, planned.blob).due
+        if part == len(due):
+            sent = self._started(planned, book, blobs)
+            book.done(ACT, part, blobs.put(f"{ACT}/{part:05d}", PartDone(())), world.clock.now())
+            return sent
+        plan = blobs.get(Decided, due[part]).whole
         age = world.clock.now() - plan.planned_at
         if plan.run_id != self.run_id or age > PLAN_HOLDS:
             message = f"a plan of run {plan.run_id}, made {age // timedelta(minutes=1)} minutes ago, is not acted on"
@@ -243,6 +248,16 @@ class Phases:
                 results.extend(blobs.get(PartDone, acted[number].blob).results)
         world = self._entering(self._manifest(book, blobs))  # protections are read before the warnings
         return concluded(world, plan, tuple(results), deadline)
+
+    def _started(self, planned: PartRecord, book: PhaseBook, blobs: RunBlobs) -> int:
+        """Try the starts that people asked for, where this run has seen all; how many requests were sent."""
+        age = self.world.clock.now() - planned.at
+        if age > PLAN_HOLDS:
+            message = f"what run {self.run_id} saw {age // timedelta(minutes=1)} minutes ago is not acted on"
+            raise StalePlanError(message)
+        manifest, ahead = self._manifest(book, blobs), runner_of(self.world.guard).ahead
+        seen = self._seen(manifest, book, blobs)
+        return 0 if ahead is None else sum(one.sent for one in ahead(self._entering(manifest), self.run_id, seen))
 
     def _acted(self, plan: Plan, deadline: datetime | None) -> tuple[ActionResult, ...]:
         world, now = self.world, self.world.clock.now()
