@@ -33,7 +33,7 @@ from costguard.engine.answers.keep_pages import answer_keep
 from costguard.engine.answers.replies import reply
 from costguard.engine.ledger.audit.audit import AuditWhat
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.starts import StartPhase, StartRequest
+from costguard.engine.ledger.starts import StartPhase, StartRepository, StartRequest
 from costguard.engine.run.run import run_guard
 from costguard.guards.rules.common import Selector
 from costguard.planning.freeze import FreezePhase, FreezeState
@@ -295,10 +295,14 @@ def test_a_switch_set_after_the_last_look_is_in_time(notebook: Stage) -> None:
     assert starts(notebook) == 0
 
 
-def test_a_launch_freeze_bars_a_start(stopped: Stage) -> None:
+@pytest.mark.parametrize(
+    ("via", "account"), [(FreezeVia.ORGANISATION, ""), (FreezeVia.GROUP, ""), (FreezeVia.GROUP, "its")]
+)
+def test_a_launch_freeze_bars_a_start(stopped: Stage, via: FreezeVia, account: str) -> None:
+    """One through a group is of an account; where none is known it may be this one."""
     asked(stopped)
     (cloud,) = stopped.clouds
-    of = LaunchFreeze("gpu-freeze", cloud, FreezeVia.ORGANISATION, "p-1", "ou-1")
+    of = LaunchFreeze("gpu-freeze", cloud, via, "p-1", "ou-1", account and stopped.ref().account)
     before = FreezeState("gpu-freeze")
     frozen = replace(before, phase=FreezePhase.ON, of=of)
     stopped.memory.freezes.move(before, frozen, AuditWhat.TRANSITION, {}, "test", stopped.clock.now())
@@ -306,6 +310,34 @@ def test_a_launch_freeze_bars_a_start(stopped: Stage) -> None:
     assert starts(stopped) == 0
     assert why(stopped) is ReasonCode.LAUNCHES_FROZEN
     assert any("launch freeze" in message.text for message in stopped.mailbox.messages)
+
+
+def test_a_launch_freeze_of_another_account_bars_nothing(stopped: Stage) -> None:
+    asked(stopped)
+    (cloud,) = stopped.clouds
+    of = LaunchFreeze("gpu-freeze", cloud, FreezeVia.GROUP, "p-1", "ou-1", "999900001111")
+    before = FreezeState("gpu-freeze")
+    frozen = replace(before, phase=FreezePhase.ON, of=of)
+    stopped.memory.freezes.move(before, frozen, AuditWhat.TRANSITION, {}, "test", stopped.clock.now())
+    stopped.at(TOLD)
+    assert starts(stopped) == 1
+
+
+def test_a_word_that_was_given_up_meanwhile_starts_nothing(notebook: Stage) -> None:
+    """Between the list of words and the look at this one another run ended it."""
+    asked(notebook)
+    now = notebook.clock.now()
+    stood = word(notebook)
+
+    class ListedBefore(StartRepository):
+        def open(self) -> Iterator[StartRequest]:
+            yield stood
+
+    ended = replace(stood, phase=StartPhase.GIVEN_UP)
+    assert notebook.memory.starts.move(stood, ended, "another", now)
+    notebook.memory = replace(notebook.memory, starts=ListedBefore(notebook.memory.store))
+    notebook.at(TOLD)
+    assert starts(notebook) == 0
 
 
 def test_starts_have_a_cap_of_their_own(tmp_path: Path) -> None:
