@@ -132,6 +132,16 @@ def test_asking_pushes_a_branch_with_one_entry_more_and_touches_nothing_else(
     assert desk.git("branch", "--show-current") == "main"
 
 
+def test_how_long_one_may_last_is_the_policys_word(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    assert desk.ask(until="2027-10-01") == Exit.BAD_INPUT
+    assert "lasts 180 days at most" in capsys.readouterr().err
+    (desk.checkout / "costguard.yaml").write_bytes(POLICY + b"longest_exception: 365d\n")
+    assert desk.ask(until="2027-10-01") == Exit.OK
+    (desk.checkout / "costguard.yaml").write_bytes(POLICY + b"longest_exception: 7d\n")
+    assert desk.ask(until="2026-12-24") == Exit.BAD_INPUT
+    assert "lasts 7 days at most" in capsys.readouterr().err
+
+
 def test_the_same_question_twice_is_one_branch(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     assert desk.ask() == Exit.OK
     first = desk.remote.git("rev-parse", BRANCH)

@@ -147,6 +147,8 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ("leading_deployment: platform\n", "", "leading_deployment", T),
     ("version: 1", "version: 1\nkeep_as_tag: true", "keep_as_tag", N),
     ("version: 1", "version: 1\nstart_again: true", "start_again", L),
+    ("version: 1", "version: 1\nlongest_exception: 90d", "longest_exception", L),
+    ("version: 1", "version: 1\nlongest_exception: 365d", "longest_exception", T),
     ("observe_for: 14d", "observe_for: 30d", "new_accounts.observe_for", T),
     ("new_accounts: {observe_for: 14d}", f"new_accounts: {{observe_for: 14d}}\n{ROLLOUT}", "rollout", T),
     ('"slack:#a"', '"slack:#a"\n  messages_per_day: 20', "notify.messages_per_day", L),

@@ -11,7 +11,8 @@ from hypothesis import strategies as some
 
 from costguard.domain.errors import InvalidInputError
 from costguard.policy.documents.loader import load_policy
-from costguard.policy.exceptions import LONGEST, ExceptionRequest, check_request, with_exception
+from costguard.policy.exceptions import ExceptionRequest, check_request, with_exception
+from costguard.policy.model.policy import LONGEST_EXCEPTION, Policy
 from costguard.policy.syntax.yaml12 import read_yaml
 from costguard.policy.syntax.yaml_nodes import plain
 from costguard.ports import PolicyText
@@ -69,6 +70,31 @@ def test_a_policy_with_it_is_valid_and_excepts_that_machine() -> None:
     assert (added.reason, added.expires_at, added.approver) == (ASKED.reason, ASKED.expires, "finops")
 
 
+def test_the_longest_exception_is_what_the_policy_says_and_180_days_where_it_says_nothing() -> None:
+    def policy(more: str = "") -> Policy:
+        return load_policy(
+            PolicyText({"costguard.yaml": f"version: 1\nidle_gpu: [{{name: all}}]\n{more}"}, "r", "here")
+        )
+
+    silent, said, longer = policy(), policy("longest_exception: 180d\n"), policy("longest_exception: 365d\n")
+    assert silent.longest_exception == timedelta(days=180)
+    assert said.digest == silent.digest, "what is left out means what it always meant"
+    year = replace(ASKED, expires=NOW + timedelta(days=365))
+    check_request(year, NOW, longer.longest_exception)
+    with pytest.raises(InvalidInputError, match="lasts 180 days at most"):
+        check_request(year, NOW, silent.longest_exception)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"), [("0d", "at least 1d"), ("12h", "at least 1d"), ("731d", "at most 730d"), ("90", "unit")]
+)
+def test_a_longest_exception_that_makes_no_sense_is_refused_by_its_line(written: str, said: str) -> None:
+    text = f"version: 1\nidle_gpu: [{{name: all}}]\nlongest_exception: {written}\n"
+    with pytest.raises(InvalidInputError, match=said) as refused:
+        load_policy(PolicyText({"costguard.yaml": text}, "r", "here"))
+    assert "costguard.yaml:3" in str(refused.value)
+
+
 @given(some.text(min_size=1, max_size=60))
 def test_no_letters_of_a_reason_change_what_the_file_says(reason: str) -> None:
     """YAML in a reason stays text: it is refused, or read back letter by letter."""
@@ -108,7 +134,7 @@ def test_yaml_in_a_reason_stays_a_reason(reason: str) -> None:
         ({"approver": "LEE "}, "somebody else has to agree"),
         ({"expires": NOW}, "is past"),
         ({"expires": NOW - timedelta(days=1)}, "is past"),
-        ({"expires": NOW + LONGEST + timedelta(seconds=1)}, "lasts 180 days at most, until 2027-05-22"),
+        ({"expires": NOW + LONGEST_EXCEPTION + timedelta(seconds=1)}, "lasts 180 days at most, until 2027-05-22"),
     ],
 )
 def test_what_may_not_be_asked_for_says_what_may(changed: dict[str, object], said: str) -> None:

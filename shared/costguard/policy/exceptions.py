@@ -14,15 +14,13 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from costguard.domain.errors import InvalidInputError
+from costguard.policy.model.policy import LONGEST_EXCEPTION
 from costguard.policy.syntax.problems import invalid
 from costguard.policy.syntax.yaml12 import read_yaml
 from costguard.policy.syntax.yaml_nodes import Sequence as ListNode
 from costguard.policy.syntax.yaml_nodes import plain
 
 FILE = "exceptions.yaml"
-LONGEST = timedelta(days=180)
-"""An exception that lasts longer is a rule's matter: `except_when_any`, or a tag that protects."""
-
 _LONGEST_REASON = 300
 _EMPTY_LIST = re.compile(r"^\[\s*\][ \t]*(#.*)?$", re.MULTILINE)
 _NOT_IN_A_BRANCH = re.compile(r"[^A-Za-z0-9._-]+")
@@ -58,8 +56,8 @@ class ExceptionRequest:
         return f"Except {self.resource} until {self.expires.astimezone(timezone.utc):%Y-%m-%d}"
 
 
-def check_request(asked: ExceptionRequest, now: datetime) -> None:
-    """That it is one that may be asked for.
+def check_request(asked: ExceptionRequest, now: datetime, longest: timedelta = LONGEST_EXCEPTION) -> None:
+    """That it is one that may be asked for; `longest` as the policy has it.
 
     Raises:
         InvalidInputError: it may not; says which part, and what is expected.
@@ -81,9 +79,9 @@ def check_request(asked: ExceptionRequest, now: datetime) -> None:
     if asked.expires <= now:
         message = f"{asked.expires:%Y-%m-%d %H:%M} UTC is past: an exception ends later than now"
         raise InvalidInputError(message)
-    if asked.expires > now + LONGEST:
-        last = (now + LONGEST).strftime("%Y-%m-%d")
-        message = f"an exception lasts {LONGEST.days} days at most, until {last}; what lasts longer belongs into a rule"
+    if asked.expires > now + longest:
+        last = (now + longest).strftime("%Y-%m-%d")
+        message = f"an exception lasts {longest.days} days at most, until {last}; what lasts longer belongs into a rule"
         raise InvalidInputError(message)
 
 

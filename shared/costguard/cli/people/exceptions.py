@@ -95,7 +95,7 @@ def ask(
             expires,
             who_says(text_of(by, "--by")),
         )
-        check_request(asked, now)
+        check_request(asked, now, _longest(here.settings, Path(folder)))
         pushed, where = _proposed(here.settings, asked, Path(folder), remote, base)
         url = _opened(here.settings, pushed, asked, where, forge, api)
         lines = [
@@ -228,6 +228,18 @@ def _metered(memory: Memory) -> dict[ResourceRef, Money | None]:
 
     runs = [run for cloud in CLOUDS for sheet in memory.meter.others(cloud, ()) for run in sheet.runs]
     return {run.metered.ref: run.metered.hourly for run in sorted(runs, key=lambda one: one.metered.since)}
+
+
+def _longest(settings: Settings, folder: Path) -> timedelta:
+    """As the policy in that folder has it; one that is broken, or is none, says nothing."""
+    from costguard.connections.policies import policy_source
+    from costguard.policy.documents.loader import load_policy
+    from costguard.policy.model.policy import LONGEST_EXCEPTION
+
+    try:
+        return load_policy(policy_source(settings, str(folder)).read()).longest_exception
+    except InvalidInputError:
+        return LONGEST_EXCEPTION
 
 
 def _proposed(settings: Settings, asked: ExceptionRequest, folder: Path, remote: str, base: str) -> tuple[Pushed, str]:

@@ -250,6 +250,7 @@ _POLICY: Parts = {
     "rollout": Part(_rollout_looser, shown=_rollout_words),
     "every_hour_counts": Part(None, "calendar.none", lambda said: "none" if said else ""),  # as without a calendar
     "start_again": Part(d.higher),  # one more thing that is done to machines
+    "longest_exception": Part(d.lower, shown=n.duration),
     "keep_as_tag": Part(None),  # what this policy does to a machine stays the same
     "exchange_rates": Part(
         None,

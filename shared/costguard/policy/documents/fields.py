@@ -74,6 +74,7 @@ Text = Annotated[
 ]
 TagName = Annotated[str, AfterValidator(v.matching(re.compile(r"(?=.*[^\W_])[^\n]{1,128}"), "the name of a tag"))]
 Observed = Annotated[timedelta, BeforeValidator(times.observed)]
+LongestException = Annotated[timedelta, BeforeValidator(times.longest_exception)]
 Count = Annotated[int, BeforeValidator(v.count)]
 MessagesADay = Annotated[int, BeforeValidator(v.at_least(2, "messages a day: one of them is the digest of the rest"))]
 Stops = Annotated[int, BeforeValidator(v.at_least(1, "stops"))]

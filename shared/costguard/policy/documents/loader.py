@@ -271,6 +271,7 @@ def build_policy(accepted: Accepted) -> Policy:
         rollout=tuple(sorted(map(_rollout, main.rollout), key=lambda each: (each.team, each.account))),
         messages_per_day=MESSAGES_PER_DAY if main.notify is None else main.notify.messages_per_day,
         start_again=main.start_again,
+        longest_exception=main.longest_exception,
     )
     return with_policy_digest(policy)
 

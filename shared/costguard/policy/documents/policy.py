@@ -23,7 +23,7 @@ from costguard.policy.documents.fields import Document, SelectorDocument
 from costguard.policy.idle.documents import RuleDocument
 from costguard.policy.keys.documents import KeyRuleDocument
 from costguard.policy.model.holidays import HolidayDates, dates_of, exceptions
-from costguard.policy.model.policy import MESSAGES_PER_DAY
+from costguard.policy.model.policy import LONGEST_EXCEPTION, MESSAGES_PER_DAY
 from costguard.policy.model.working_time import WorkingCalendar
 from costguard.policy.network.documents import AuditRuleDocument
 from costguard.policy.sections import SECTIONS
@@ -363,5 +363,6 @@ class MainDocument(Document):
         tuple[RolloutDocument, ...], AfterValidator(nonempty("leave the key out where nothing is rolled out"))
     ] = ()
     start_again: bool = False
+    longest_exception: f.LongestException = LONGEST_EXCEPTION
     owners: tuple[OwnerDocument, ...] = ()
     exceptions: tuple[ExceptionDocument, ...] = ()

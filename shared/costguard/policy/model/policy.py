@@ -148,6 +148,9 @@ class RolloutEntry:
 MESSAGES_PER_DAY = 12
 """Of one address in any 24 hours: 60 machines shown whole in Slack, or some 190 in digests."""
 
+LONGEST_EXCEPTION = timedelta(days=180)
+"""What lasts longer is a rule's matter: `except_when_any`, or a tag that protects."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -163,6 +166,7 @@ class Policy:
     Where there is a `rollout`, no machine is treated harsher than it allows, and what it does not cover is observed.
     `messages_per_day` is how many messages about machines one address gets in 24 hours before the rest waits.
     With `start_again` the owner of a machine may have it started again that Costguard stopped.
+    `longest_exception` is how long one may last that is asked for; what stands in the policy lasts as it says.
     """
 
     mode: Mode
@@ -192,6 +196,7 @@ class Policy:
     messages_per_day: int = field(default=MESSAGES_PER_DAY, metadata={UNSAID: True})
     every_hour_counts: bool = field(default=False, metadata={UNSAID: True})
     start_again: bool = field(default=False, metadata={UNSAID: True})
+    longest_exception: timedelta = field(default=LONGEST_EXCEPTION, metadata={UNSAID: True})
 
     @property
     def enforces(self) -> bool:

@@ -211,6 +211,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (f.TagName, {"type": "string", "minLength": 1, "maxLength": 128}),
     (i.Lasting, _DURATION),
     (f.Observed, _DURATION),
+    (f.LongestException, _DURATION),
     (t.Duration, _DURATION),
     (i.PercentBound, _PERCENT),
     (t.Percent, _PERCENT),

@@ -35,6 +35,7 @@ WORDS: Mapping[str, str] = {
     "notify": "Where notices go, and whose answers count.",
     "keep_as_tag": "Whether a Keep is also written on its machine, as the tag costguard:keep-until.",
     "start_again": "Whether owners may have a machine started again that Costguard stopped; takes the grant start.",
+    "longest_exception": "How long an exception may last that is asked for, 1d to 730d. Default: 180d.",
     "owners": "Who is told about which machines; the first entry that matches counts.",
     "exceptions": "What was agreed to stay as it is, and until when.",
     "name": "What it is called; unique among its like.",

@@ -17,6 +17,7 @@ from costguard.policy.syntax.problems import BadValueError, did_you_mean
 SHORTEST_WINDOW = timedelta(hours=1)  # signals are kept as hourly maxima
 LONGEST_WINDOW = timedelta(days=60)  # CloudWatch keeps points of five minutes for 63 days
 LONGEST_OBSERVED = timedelta(days=90)
+LONGEST_EXCEPTION = timedelta(days=730)
 MOST_HOLIDAYS = 366  # a year of them: of the 521 weeks that a grace may look ahead, over the 104 it may need stay
 _HOURS = re.compile(r"([0-9]{2}):([0-9]{2})-([0-9]{2}):([0-9]{2})")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -49,6 +50,18 @@ def observed(raw: object) -> timedelta:
     if length > LONGEST_OBSERVED:
         message = f"{raw} is longer than a new account may stay unguarded; at most 90d"
         raise BadValueError(message, "write 14d, and mode: observe where nothing is ever to be done")
+    return length
+
+
+def longest_exception(raw: object) -> timedelta:
+    """How long an exception may last that is asked for: 1 d to 730 d."""
+    length = units.parse_duration(raw)
+    if length < timedelta(days=1):
+        message = f"{raw} leaves no room for any exception; at least 1d"
+        raise BadValueError(message, "leave longest_exception out for 180d")
+    if length > LONGEST_EXCEPTION:
+        message = f"{raw} is no exception any more; at most 730d"
+        raise BadValueError(message, "write except_when_any into a rule, or protect the machine by a tag")
     return length
 
 
