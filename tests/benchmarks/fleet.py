@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from xml.sax.saxutils import escape
 
@@ -20,9 +20,9 @@ KINDS = 16  # different histories, so that parsing is not one cached string
 _EC2 = "http://ec2.amazonaws.com/doc/2016-11-15/"
 
 
-def gpus(instances: int) -> Sequence[str]:
+def gpus(instances: int, gpu_every: int = GPU_SHARE) -> Sequence[str]:
     """Native ids of the instances with a GPU."""
-    return [native_id(number) for number in range(0, instances, GPU_SHARE)]
+    return [native_id(number) for number in range(0, instances, gpu_every)]
 
 
 def native_id(number: int) -> str:
@@ -43,7 +43,7 @@ def maximum(kind: int, hour: int) -> float:
     return float((hour * (kind + 7)) % (6 if kind % 4 == 1 else 100))
 
 
-def series(instances: int) -> list[Mapping[str, object]]:
+def series(instances: int, gpu_every: int = GPU_SHARE) -> list[Mapping[str, object]]:
     """ListMetrics entries: one a card, with the dimensions the agent sends."""
     return [
         {
@@ -62,29 +62,34 @@ def series(instances: int) -> list[Mapping[str, object]]:
                 )
             ],
         }
-        for number, native in enumerate(gpus(instances))
+        for number, native in enumerate(gpus(instances, gpu_every))
     ]
 
 
-def instances_page(instances: int, first: int, size: int) -> str:
+def instances_page(instances: int, first: int, size: int, gpu_every: int = GPU_SHARE) -> str:
     """One page of DescribeInstances, entries as full as EC2's own."""
     last = min(first + size, instances)
-    entries = "".join(_reservation(number) for number in range(first, last))
     token = f"<nextToken>{first // size + 1}</nextToken>" if last < instances else ""
+    return instances_answer(range(first, last), token, gpu_every)
+
+
+def instances_answer(numbers: Iterable[int], token: str = "", gpu_every: int = GPU_SHARE) -> str:
+    """DescribeInstances of these."""
+    entries = "".join(_reservation(number, gpu_every) for number in numbers)
     return (
         f'<?xml version="1.0" encoding="UTF-8"?><DescribeInstancesResponse xmlns="{_EC2}"><requestId>r</requestId>'
         f"<reservationSet>{entries}</reservationSet>{token}</DescribeInstancesResponse>"
     )
 
 
-def _type_of(number: int) -> str:
-    if number % GPU_SHARE == 0:
-        return GPU_TYPES[number // GPU_SHARE % len(GPU_TYPES)]
+def _type_of(number: int, gpu_every: int) -> str:
+    if number % gpu_every == 0:
+        return GPU_TYPES[number // gpu_every % len(GPU_TYPES)]
     return PLAIN_TYPES[number % len(PLAIN_TYPES)]
 
 
-def _reservation(number: int) -> str:
-    native, kind = native_id(number), _type_of(number)
+def _reservation(number: int, gpu_every: int) -> str:
+    native, kind = native_id(number), _type_of(number, gpu_every)
     address = f"10.{number // 65_536}.{number // 256 % 256}.{number % 256}"
     tags = "".join(
         f"<item><key>{key}</key><value>{escape(value)}</value></item>"

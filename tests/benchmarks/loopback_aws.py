@@ -37,17 +37,19 @@ class Answers:
     """Bodies by operation, ready to send."""
 
     instances: int
+    gpu_every: int = fleet.GPU_SHARE
     pages: list[bytes] = field(default_factory=list)
     metrics: list[bytes] = field(default_factory=list)
     fixed: dict[str, bytes] = field(default_factory=dict)
     points: dict[tuple[bytes, bytes], tuple[list[bytes], list[bytes]]] = field(default_factory=dict)
-    statistics: dict[tuple[bytes, bytes], bytes] = field(default_factory=dict)
+    statistics: dict[tuple[bytes, bytes], list[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pages = [
-            fleet.instances_page(self.instances, first, PAGE).encode() for first in range(0, self.instances, PAGE)
+            fleet.instances_page(self.instances, first, PAGE, self.gpu_every).encode()
+            for first in range(0, self.instances, PAGE)
         ]
-        series = fleet.series(self.instances)
+        series = fleet.series(self.instances, self.gpu_every)
         chunks = [series[first : first + LISTED] for first in range(0, len(series), LISTED)]
         self.metrics = [
             json.dumps({"Metrics": chunk, **({"NextToken": str(number)} if number < len(chunks) else {})}).encode()
@@ -64,16 +66,20 @@ class Answers:
         ]
         counts = [_data(times, [60.0] * len(hours)) for _ in range(fleet.KINDS)]
         self.points[start, end] = (maxima, counts)
-        points = [
-            {"Timestamp": hour.timestamp(), "Maximum": fleet.maximum(0, number), "SampleCount": 60.0, "Unit": "None"}
-            for number, hour in enumerate(hours)
-        ]
-        self.statistics[start, end] = json.dumps({"Label": fleet.METRIC, "Datapoints": points}).encode()
+        self.statistics[start, end] = [_datapoints(hours, kind) for kind in range(fleet.KINDS)]
 
 
 def _data(times: str, values: Sequence[float]) -> bytes:
     text = ",".join(map(str, values))
     return f'"Label":"x","Timestamps":[{times}],"Values":[{text}],"StatusCode":"Complete"}}'.encode()
+
+
+def _datapoints(hours: Sequence[datetime], kind: int) -> bytes:
+    points = [
+        {"Timestamp": hour.timestamp(), "Maximum": fleet.maximum(kind, number), "SampleCount": 60.0, "Unit": "None"}
+        for number, hour in enumerate(hours)
+    ]
+    return json.dumps({"Label": fleet.METRIC, "Datapoints": points}).encode()
 
 
 def _moment(text: bytes) -> datetime:
@@ -118,24 +124,26 @@ class Server:
         target = headers.get(b"x-amz-target", b"").rpartition(b".")[2].decode()
         if target:
             self.counts[target] += 1
-            return self._json(target, body), "application/x-amz-json-1.1"
+            return self.json(target, body), "application/x-amz-json-1.1"
         if body:
             form = urllib.parse.parse_qs(body.decode())
             action = form["Action"][0]
             self.counts[action] += 1
-            return self._xml(action, form), "text/xml;charset=UTF-8"
+            return self.xml(action, form), "text/xml;charset=UTF-8"
         if path.startswith("/latency"):
             self.latency = float(path.partition("=")[2]) / 1_000
         told = json.dumps(self.counts).encode()
         self.counts.clear()
         return told, "application/json"
 
-    def _xml(self, action: str, form: dict[str, list[str]]) -> bytes:
+    def xml(self, action: str, form: dict[str, list[str]]) -> bytes:
+        """The answer of EC2 or STS."""
         if action == "DescribeInstances":
             return self.answers.pages[int(form.get("NextToken", ["0"])[0])]
         return self.answers.fixed[action]
 
-    def _json(self, operation: str, body: bytes) -> bytes:
+    def json(self, operation: str, body: bytes) -> bytes:
+        """The answer of CloudWatch or the price list."""
         if operation == "ListMetrics":
             token = _TOKEN.search(body)
             return self.answers.metrics[int(token[1]) if token else 0]
@@ -144,11 +152,11 @@ class Server:
             asked_types = filters["instanceType"]
             several = asked_types["Type"] == "ANY_OF"
             return fleet.price_list(asked_types["Value"].split(",") if several else [asked_types["Value"]]).encode()
-        start, end = _found(_START, body), _found(_END, body)
+        start, end = times_in(body)
         if (start, end) not in self.answers.points:
             self.answers.prepare(start, end)
         if operation == "GetMetricStatistics":
-            return self.answers.statistics[start, end]
+            return self.answers.statistics[start, end][0]
         maxima, counts = self.answers.points[start, end]
         asked = _QUERY_ID.findall(body)
         if len(asked) > MOST_QUERIES:
@@ -177,6 +185,11 @@ class Server:
         )
         tail = f',"NextToken":"{token}"' if token else ""
         return b'{"MetricDataResults":[' + found + b'],"Messages":[]' + tail.encode() + b"}"
+
+
+def times_in(body: bytes) -> tuple[bytes, bytes]:
+    """From when to when points are asked for, as the client writes it."""
+    return _found(_START, body), _found(_END, body)
 
 
 def _found(pattern: re.Pattern[bytes], body: bytes) -> bytes:
