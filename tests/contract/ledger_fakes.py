@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from costguard.domain.errors import LedgerError
 from costguard.ports import Put, Record, RecordStore, VersionCheck
+from costguard.ports.records import MAX_KEYS, target_of
 
 
 class InterferingStore:
@@ -44,6 +45,35 @@ class InterferingStore:
         self.writes += 1
         if self.before_writes:
             self.before_writes.pop(0)()
+
+
+class CountingStore(InterferingStore):
+    """The given store; `asked` has every call that costs a request, with the kinds it was about."""
+
+    def __init__(self, store: RecordStore) -> None:
+        super().__init__(store)
+        self.asked: list[tuple[str, str]] = []
+
+    def get(self, kind: str, key: str) -> Record | None:
+        self.asked.append(("get", kind))
+        return super().get(kind, key)
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        wanted = list(keys)
+        self.asked.extend([("get_many", kind)] * -(-len(wanted) // MAX_KEYS))
+        return super().get_many(kind, wanted)
+
+    def put(self, record: Record, expect_version: int) -> Record:
+        self.asked.append(("put", record.kind))
+        return super().put(record, expect_version)
+
+    def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
+        self.asked.append(("query", kind))
+        return super().query(kind, prefix, after)
+
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
+        self.asked.append(("transact", "+".join(sorted({target_of(operation)[0] for operation in operations}))))
+        super().transact(operations)
 
 
 def fail() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.contract.ledger_fakes import CountingStore, InterferingStore, fail
 
 from costguard.adapters.ledgers.sql import SqlLedger, sqlite_engine
-from costguard.domain.errors import VersionConflictError
+from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat, ChainHead, entry_key, hash_of
 from costguard.engine.ledger.audit.verify import AuditVerdict, verify
 from costguard.engine.ledger.codec import record_of
@@ -241,6 +242,76 @@ def test_a_failed_expectation_appends_nothing(store: RecordStore) -> None:
         AuditTrail(store).commit([VersionCheck("case", "absent", 1)], entry(5))
 
     assert verify(store).entries == 8
+
+
+def test_the_head_of_a_runs_chain_is_read_once_by_who_writes_it(store: RecordStore) -> None:
+    counting = CountingStore(store)
+    trail = AuditTrail(counting)
+
+    for number in range(5, 8):
+        trail.append(entry(number))
+
+    assert [what for what, _ in counting.asked] == ["get", "transact", "transact", "transact"]
+    assert verify(store) == AuditVerdict(11, 3, ())
+
+
+def test_an_entry_of_somebody_else_in_a_runs_chain_is_seen_in_time(store: RecordStore) -> None:
+    """Two processes may write one run: a duplicate event. Neither entry is lost, and the chain stays whole."""
+    interfering = InterferingStore(store)
+    trail = AuditTrail(interfering)
+    trail.append(entry(5))
+    interfering.before_writes.append(lambda: append(store, 6))
+
+    trail.append(entry(7))
+    trail.append(entry(8))
+
+    assert verify(store) == AuditVerdict(12, 3, ())
+
+
+def test_a_chain_stays_whole_where_an_answer_was_lost(store: RecordStore) -> None:
+    """The write got through and nobody said so: what was written last is not known any more, and read again."""
+
+    class AnswerLost(CountingStore):
+        lost = False
+
+        def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
+            super().transact(operations)
+            if self.lost:
+                self.lost = False
+                fail()
+
+    losing = AnswerLost(store)
+    trail = AuditTrail(losing)
+    trail.append(entry(5))
+    losing.lost = True
+    with pytest.raises(LedgerError, match="out of reach"):
+        trail.append(entry(6))
+    losing.asked.clear()
+    trail.append(entry(7))
+
+    assert [what for what, _ in losing.asked] == ["get", "transact"]
+    assert verify(store) == AuditVerdict(11, 3, ())
+
+
+def test_chains_that_belong_to_no_run_are_read_each_time(store: RecordStore) -> None:
+    """Many processes write those."""
+    counting = CountingStore(store)
+    trail = AuditTrail(counting)
+
+    for number in range(2):
+        trail.append(entry(number, run_id="operator", shard="switch", what=AuditWhat.SWITCH))
+
+    assert [what for what, _ in counting.asked] == ["get", "transact"] * 2
+
+
+def test_a_refused_expectation_leaves_a_remembered_head_true(store: RecordStore) -> None:
+    trail = AuditTrail(store)
+    trail.append(entry(5))
+    with pytest.raises(VersionConflictError):
+        trail.commit([VersionCheck("case", "absent", 1)], entry(6))
+    trail.append(entry(7))
+
+    assert verify(store) == AuditVerdict(10, 3, ())
 
 
 def test_a_run_whose_id_begins_like_another_has_its_own_heads(store: RecordStore) -> None:

@@ -24,9 +24,9 @@ _CLOSED = "case_closed"
 class CaseRepository:
     """Reads and moves cases; a case is moved only from the version it was read at."""
 
-    def __init__(self, store: RecordStore) -> None:
+    def __init__(self, store: RecordStore, audit: AuditTrail | None = None) -> None:
         self._store = store
-        self._audit = AuditTrail(store)
+        self._audit = audit or AuditTrail(store)
 
     def get(self, key: str) -> Case | None:
         """The latest case for a `Case.key`, open or closed."""
@@ -149,9 +149,9 @@ class _Engaged:
 class IntentRepository:
     """One intent per action, for ever."""
 
-    def __init__(self, store: RecordStore) -> None:
+    def __init__(self, store: RecordStore, audit: AuditTrail | None = None) -> None:
         self._store = store
-        self._audit = AuditTrail(store)
+        self._audit = audit or AuditTrail(store)
 
     def claim(
         self,

@@ -18,6 +18,7 @@ from costguard.engine.ledger.approvals import (
     ExpediteRepository,
     NonceRepository,
 )
+from costguard.engine.ledger.audit.audit import AuditTrail
 from costguard.engine.ledger.caps import CapRepository
 from costguard.engine.ledger.cases import CaseRepository, IntentRepository
 from costguard.engine.ledger.learned import IdentityRepository, LaunchRepository
@@ -70,12 +71,13 @@ class Memory:
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
-        """All repositories on `store`."""
+        """All repositories on `store`; those that write into a run's chains know of each other what they wrote last."""
+        audit = AuditTrail(store)
         return cls(
             store=store,
-            cases=CaseRepository(store),
+            cases=CaseRepository(store, audit),
             caps=CapRepository(store),
-            intents=IntentRepository(store),
+            intents=IntentRepository(store, audit),
             outbox=OutboxRepository(store),
             snoozes=SnoozeRepository(store),
             approvals=ApprovalRepository(store),
@@ -89,8 +91,8 @@ class Memory:
             meter=MeterRepository(store),
             launches=LaunchRepository(store),
             identity=IdentityRepository(store),
-            keep_tags=KeepTagRepository(store),
-            starts=StartRepository(store),
+            keep_tags=KeepTagRepository(store, audit),
+            starts=StartRepository(store, audit),
         )
 
     @property

@@ -129,9 +129,9 @@ class KeepTag:
 class KeepTagRepository:
     """The latest of each machine."""
 
-    def __init__(self, store: RecordStore) -> None:
+    def __init__(self, store: RecordStore, audit: AuditTrail | None = None) -> None:
         self._store = store
-        self._audit = AuditTrail(store)
+        self._audit = audit or AuditTrail(store)
 
     def all(self) -> Mapping[str, KeepTag]:
         """By the machine's whole id."""

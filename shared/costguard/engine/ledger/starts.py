@@ -78,9 +78,9 @@ class StartRequest:
 class StartRepository:
     """The latest word for each machine."""
 
-    def __init__(self, store: RecordStore) -> None:
+    def __init__(self, store: RecordStore, audit: AuditTrail | None = None) -> None:
         self._store = store
-        self._audit = AuditTrail(store)
+        self._audit = audit or AuditTrail(store)
 
     def of(self, ref_text: str) -> tuple[StartRequest | None, VersionCheck]:
         """The latest word for a machine, and the record of it, which must stay as it is for what rests on this."""

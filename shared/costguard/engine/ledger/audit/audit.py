@@ -71,22 +71,38 @@ class ChainHead:
     hash: str
 
 
+_MOST_HEADS = 5_000  # remembered: 1 MB
+
+
 class AuditTrail:
-    """Appends to the chains."""
+    """Appends to the chains; one trail serves many threads.
+
+    It remembers the heads that it wrote last, of chains of runs only: a run's chain has one writer nearly always. That
+    makes no chain less safe, as a head is written only in the place of the version that is remembered: where somebody
+    else appended, or where it is not known whether the last write got through, the head is read again.
+    """
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
+        self._last: dict[str, tuple[ChainHead, int]] = {}
 
     def operations(self, *entries: AuditEntry) -> tuple[Put, ...]:
         """The writes that append `entries`, for a transaction with what they tell of."""
+        return self._appending(entries, {})[0]
+
+    def _appending(
+        self, entries: Sequence[AuditEntry], known: dict[str, tuple[ChainHead, int]]
+    ) -> tuple[tuple[Put, ...], dict[str, tuple[ChainHead, int]]]:
+        """The writes, and the heads with their versions once they are written; what is `known` is used up."""
         puts: list[Put] = []
+        heads: dict[str, tuple[ChainHead, int]] = {}
         apart = Apart(self._store)
         by_chain: dict[str, list[AuditEntry]] = {}
         for entry in entries:
             by_chain.setdefault(entry.chain, []).append(entry)
         for chain, added in by_chain.items():
-            record = self._store.get(HEAD, chain)
-            head = value_of(ChainHead, record) if record is not None else ChainHead(0, "")
+            last: tuple[ChainHead, int] | None = known.pop(chain, None)
+            head, version = last if last is not None else self._head(chain)
             for entry in added:
                 key = entry_key(chain, head.entries + 1)
                 kept = to_body(entry)
@@ -94,8 +110,18 @@ class AuditTrail:
                 body = {**kept, "seq": head.entries + 1, "previous": head.hash}
                 head = ChainHead(head.entries + 1, hash_of(body))
                 puts.append(Put(Record(ENTRY, key, {**body, "hash": head.hash}), 0))
-            puts.append(Put(record_of(HEAD, chain, head), record.version if record is not None else 0))
-        return (*puts, *apart.puts())
+            puts.append(Put(record_of(HEAD, chain, head), version))
+            heads[chain] = head, version + 1
+        return (*puts, *apart.puts()), heads
+
+    def _head(self, chain: str) -> tuple[ChainHead, int]:
+        record = self._store.get(HEAD, chain)
+        return (value_of(ChainHead, record), record.version) if record is not None else (ChainHead(0, ""), 0)
+
+    def _remember(self, heads: Mapping[str, tuple[ChainHead, int]]) -> None:
+        if len(self._last) > _MOST_HEADS:
+            self._last.clear()
+        self._last.update((chain, head) for chain, head in heads.items() if chain.partition("/")[0] not in OF_NO_RUN)
 
     def commit(self, operations: Sequence[Put | VersionCheck], *entries: AuditEntry) -> None:
         """Write `operations` and append `entries`, all or nothing; a race for the head of a chain is run again.
@@ -105,12 +131,14 @@ class AuditTrail:
         """
 
         def attempt() -> VersionConflictError | None:
+            puts, heads = self._appending(entries, self._last)
             try:
-                self._store.transact([*operations, *self.operations(*entries)])
+                self._store.transact([*operations, *puts])
             except VersionConflictError as err:
                 if not all(self._still_true(operation) for operation in operations):
                     return err
                 raise
+            self._remember(heads)
             return None
 
         refused = until_uncontested(attempt, "the audit")
