@@ -49,7 +49,7 @@ def report_facts(memory: Memory, since: datetime, now: datetime, *, taken: Seque
     anew = {one.look.guard: one for one in taken}
     kept = (anew[guard].look if guard in anew else looks.get(guard) for guard in GUARDS)
     budgets = next((one.budgets for one in taken if one.budgets is not None), None)
-    cases = tuple(case for guard in GUARDS for case in memory.cases.active(guard))
+    cases = memory.cases.active(*GUARDS)
     return ReportFacts(
         at=now,
         since=since,

@@ -287,8 +287,7 @@ def _failed(key: str, language: Language, **facts: str) -> SlashReply:
 
 
 def _active(memory: Memory) -> Iterator[Case]:
-    for guard in GUARDS:
-        yield from memory.cases.active(guard)
+    yield from memory.cases.active(*GUARDS)
 
 
 def _named(memory: Memory, resource: str) -> Case | None:

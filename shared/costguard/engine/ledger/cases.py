@@ -5,7 +5,7 @@ NEVER rules 6 and 19: an intent is written, with its audit entry, before the one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,10 +15,12 @@ from costguard.domain.actions import DESTRUCTIVE, Action, Outcome, Receipt, Verb
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.ledger.codec import record_of, to_body, until_uncontested, value_of
+from costguard.engine.ledger.listing import OpenLists, lists_are_whole
 from costguard.ports import Put, Record, RecordStore, VersionCheck
 
 CASE_KIND = "case"
 _CLOSED = "case_closed"
+_OPEN = "case_open"  # key: guard / number of a list
 
 
 class CaseRepository:
@@ -27,15 +29,25 @@ class CaseRepository:
     def __init__(self, store: RecordStore, audit: AuditTrail | None = None) -> None:
         self._store = store
         self._audit = audit or AuditTrail(store)
+        self._lists = OpenLists(store, _OPEN)
 
     def get(self, key: str) -> Case | None:
         """The latest case for a `Case.key`, open or closed."""
         record = self._store.get(CASE_KIND, key)
         return _case(record) if record is not None else None
 
-    def active(self, guard: str) -> tuple[Case, ...]:
-        """Every case of a guard that is not closed."""
-        return tuple(case for case in self.all(guard) if case.status is not CaseStatus.CLOSED)
+    def active(self, *guards: str) -> tuple[Case, ...]:
+        """Every case of these guards that is not closed; closed ones are read only where lists are not whole."""
+        if not lists_are_whole(self._store):
+            return tuple(case for guard in guards for case in self.all(guard) if _is_open(case))
+        keys = [key for guard in guards for key in self._lists.keys(guard)]
+        return tuple(self._open_of(keys))
+
+    def fill_lists(self) -> None:
+        """List every open case, whichever version opened it, and no other."""
+        cases = (_case(record) for record in self._store.query(CASE_KIND))
+        found = [case.key for case in cases if _is_open(case)]
+        self._lists.fill(found, lambda keys: [case.key for case in self._open_of(keys)])
 
     def all(self, guard: str) -> tuple[Case, ...]:
         """The latest case of every key of a guard."""
@@ -58,23 +70,51 @@ class CaseRepository:
         """
         expected = self._replaceable(after) if before is None else _same_key(before, after).version
         stored = replace(after, version=expected + 1)
-        operations = [Put(record_of(CASE_KIND, after.key, stored), expected)]
-        if after.status is CaseStatus.CLOSED:
-            kept_key = f"{after.key}/{after.case_id}"
-            kept = self._store.get(_CLOSED, kept_key)
-            operations.append(Put(record_of(_CLOSED, kept_key, stored), kept.version if kept is not None else 0))
         entries = [_moved(before, stored, run_id, now, by)] if run_id and now is not None else []
-        self._audit.commit(operations, *entries)
+
+        def attempt() -> VersionConflictError | None:
+            try:
+                self._audit.commit(self._writes(before, stored, expected), *entries)
+            except VersionConflictError as err:
+                known = self._store.get(CASE_KIND, after.key)
+                if (known.version if known is not None else 0) != expected:
+                    return err
+                raise  # only the list is another by now: another case of it was opened or closed
+            return None
+
+        refused = until_uncontested(attempt, f"case {after.key}")
+        if refused is not None:
+            raise refused
         return stored
+
+    def _writes(self, before: Case | None, stored: Case, expected: int) -> list[Put]:
+        writes = [Put(record_of(CASE_KIND, stored.key, stored), expected)]
+        if not _is_open(stored):
+            kept_key = f"{stored.key}/{stored.case_id}"
+            kept = self._store.get(_CLOSED, kept_key)
+            writes.append(Put(record_of(_CLOSED, kept_key, stored), kept.version if kept is not None else 0))
+        if (before is not None and _is_open(before)) is not _is_open(stored):
+            writes.append(self._lists.change(stored.key, is_open=_is_open(stored)))
+        return writes
+
+    def _open_of(self, keys: Sequence[str]) -> Iterable[Case]:
+        """Those of these cases that are open, in this order."""
+        found = self._store.get_many(CASE_KIND, keys)
+        cases = (_case(found[key]) for key in keys if key in found)
+        return (case for case in cases if _is_open(case))
 
     def _replaceable(self, case: Case) -> int:
         record = self._store.get(CASE_KIND, case.key)
         if record is None:
             return 0
-        if _case(record).status is not CaseStatus.CLOSED:
+        if _is_open(_case(record)):
             message = f"case {case.key} is open already"
             raise VersionConflictError(message)
         return record.version
+
+
+def _is_open(case: Case) -> bool:
+    return case.status is not CaseStatus.CLOSED
 
 
 def _case(record: Record) -> Case:

@@ -15,12 +15,13 @@ from typing import Any
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.domain.resources import Gap
 from costguard.engine.ledger.audit.audit import AuditTrail, ChainHead
+from costguard.engine.ledger.cases import CaseRepository
 from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
+from costguard.engine.ledger.listing import LATEST, Listing, fill_lists, listing_after
 from costguard.ports import Put, Record, RecordStore
 from costguard.report.facts import BudgetSnapshot, Figures, ResourceSnapshot, ScanSnapshot
 
 RUN = "run"
-_LATEST = "run_latest"
 _HEADS = "run_heads"  # key: run id / number
 _STARTS = 8  # enough to tell how often runs come, whatever somebody started by hand in between
 _HEADS_A_PIECE = 1_500  # some 190 KB; DynamoDB takes 400
@@ -46,6 +47,13 @@ class RunRecord:
     policy_waiting: str = ""
     head_pieces: int = 0
     before: tuple[datetime, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _LatestRun(RunRecord):
+    """The latest run of a guard as it began, and what that says of the lists of what is open."""
+
+    listing: Listing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +102,30 @@ class RunRepository:
             if known is not None:
                 return known.finished_at is None
             policy, bundle, waiting = self._policy
-            latest = self._store.get(_LATEST, guard)
+            latest = self._store.get(LATEST, guard)
             last = value_of(RunRecord, latest) if latest is not None else None
             before = (last.started_at, *last.before)[:_STARTS] if last is not None else ()
             run = RunRecord(run_id, guard, now, policy=policy, bundle=bundle, policy_waiting=waiting, before=before)
             operations = [Put(record_of(RUN, run_id, run), 0)]
             if last is None or last.started_at <= now:
-                operations.append(Put(record_of(_LATEST, guard, run), latest.version if latest is not None else 0))
+                begun = _LatestRun(
+                    run_id,
+                    guard,
+                    now,
+                    policy=policy,
+                    bundle=bundle,
+                    policy_waiting=waiting,
+                    before=before,
+                    listing=listing_after(latest),
+                )
+                operations.append(Put(record_of(LATEST, guard, begun), latest.version if latest is not None else 0))
             self._store.transact(operations)
             return True
 
-        return until_uncontested(attempt, f"run {run_id}")
+        begins = until_uncontested(attempt, f"run {run_id}")
+        if begins:
+            fill_lists(self._store, now, CaseRepository(self._store).fill_lists)
+        return begins
 
     def finish(self, run_id: str, summary: Mapping[str, Any], now: datetime) -> None:
         """Close a run and anchor the heads of its chains. The first to finish is remembered.
@@ -140,12 +161,12 @@ class RunRepository:
 
     def latest(self, guard: str) -> RunRecord | None:
         """The run of this guard that began last, finished or not."""
-        record = self._store.get(_LATEST, guard)
+        record = self._store.get(LATEST, guard)
         return self.get(value_of(RunRecord, record).run_id) if record is not None else None
 
     def began_last(self, guard: str) -> datetime | None:
         """When the latest run of this guard began; None where none ever did. One read."""
-        record = self._store.get(_LATEST, guard)
+        record = self._store.get(LATEST, guard)
         return value_of(RunRecord, record).started_at if record is not None else None
 
 

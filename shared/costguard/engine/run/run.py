@@ -329,9 +329,8 @@ def summary(report: RunReport) -> dict[str, Any]:
 def _others(world: RunContext) -> Mapping[ResourceRef, tuple[Case, ...]]:
     """The active cases of every other guard, by subject."""
     found: dict[ResourceRef, tuple[Case, ...]] = {}
-    for guard in GUARDS:
-        for case in world.memory.cases.active(guard) if guard != world.guard else ():
-            found[case.subject] = (*found.get(case.subject, ()), case)
+    for case in world.memory.cases.active(*(guard for guard in GUARDS if guard != world.guard)):
+        found[case.subject] = (*found.get(case.subject, ()), case)
     return found
 
 
