@@ -487,3 +487,92 @@ def test_a_dry_run_that_is_ignored_proves_nothing(world: AlibabaWorld) -> None:
 
     with pytest.raises(UnavailableError, match="dry run"):
         world.inventory.details([ref])
+
+
+def details(world: AlibabaWorld, native_ids: list[str]) -> dict[str, InstanceDetail]:
+    refs = [
+        ResourceRef(world.shard.cloud, world.shard.account, world.shard.region, "instance", native_id)
+        for native_id in native_ids
+    ]
+    return {ref.native_id: found for ref, found in world.inventory.details(refs).items()}
+
+
+def several(world: AlibabaWorld, count: int) -> list[str]:
+    """Machines with two disks each, of which one is copied."""
+    both = (Disk(100, "/dev/xvda", "cloud_essd"), Disk(500, "/dev/xvdb", "cloud_essd"))
+    native_ids = [world.launch(disks=both) for _ in range(count)]
+    for native_id in native_ids:
+        world.world.create_snapshot(min(world.volumes(native_id)), "owner")
+    read(world)
+    return native_ids
+
+
+def test_disks_and_copies_of_several_machines_are_listed_a_page_at_a_time(world: AlibabaWorld) -> None:
+    native_ids = several(world, 6)
+    apart = {native_id: detail(world, native_id) for native_id in native_ids}
+    world.relay.asked.clear()
+
+    together = details(world, native_ids)
+
+    assert [len(asked(world, action)) for action in ("DescribeDisks", "DescribeSnapshots")] == [1, 1]
+    assert together == apart
+    assert all((len(found.volumes), len(found.snapshots)) == (2, 1) for found in together.values())
+
+
+@pytest.mark.parametrize("action", ["DescribeDisks", "DescribeSnapshots"])
+def test_a_list_that_moves_while_it_is_read_is_read_machine_by_machine(world: AlibabaWorld, action: str) -> None:
+    native_ids = several(world, 6)
+    apart = {native_id: detail(world, native_id) for native_id in native_ids}
+    world.relay.asked.clear()
+    moved = iter([True])
+
+    def one_is_missing(answer: dict[str, Any]) -> dict[str, Any]:
+        if next(moved, False):
+            key, item = ("Disks", "Disk") if action == "DescribeDisks" else ("Snapshots", "Snapshot")
+            return {**answer, key: {item: answer[key][item][1:]}}
+        return answer
+
+    world.relay.changes[action] = one_is_missing
+
+    assert details(world, native_ids) == apart
+    assert len(asked(world, action)) > 6
+
+
+def test_a_region_with_more_pages_than_machines_is_not_listed_whole(world: AlibabaWorld) -> None:
+    native_ids = several(world, 6)
+    world.relay.changes["DescribeDisks"] = lambda answer: (
+        {**answer, "TotalCount": 2_001} if answer["TotalCount"] == 12 else answer
+    )
+    world.relay.asked.clear()
+
+    found = details(world, native_ids)
+
+    assert all(len(each.volumes) == 2 for each in found.values())
+    assert len(asked(world, "DescribeDisks")) == 1 + 6
+
+
+def test_a_machine_that_the_whole_list_shows_without_a_system_disk_is_an_error(world: AlibabaWorld) -> None:
+    native_ids = several(world, 6)
+
+    def without_system_disks(answer: dict[str, Any]) -> dict[str, Any]:
+        kept = [disk for disk in answer["Disks"]["Disk"] if disk["Type"] != "system"]
+        return {**answer, "Disks": {"Disk": kept}, "TotalCount": len(kept)}
+
+    world.relay.changes["DescribeDisks"] = without_system_disks
+
+    with pytest.raises(TruncatedReadError, match="system disk"):
+        details(world, native_ids)
+
+
+def test_beyond_a_page_the_disks_of_a_region_are_read_by_token(world: AlibabaWorld) -> None:
+    native_ids = several(world, 6)
+    apart = {native_id: detail(world, native_id) for native_id in native_ids}
+    real = iter([True])
+    world.relay.changes["DescribeDisks"] = lambda answer: (
+        {**answer, "Disks": {"Disk": answer["Disks"]["Disk"][:1]}, "TotalCount": 101} if next(real, False) else answer
+    )
+    world.relay.asked.clear()
+
+    assert details(world, native_ids) == apart
+    first, by_token, *rest = asked(world, "DescribeDisks")
+    assert (first["PageNumber"], by_token["MaxResults"], len(rest)) == ("1", "500", 6)  # 12 are not 101: one by one

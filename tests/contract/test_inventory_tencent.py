@@ -251,3 +251,25 @@ def test_a_region_that_does_not_exist_is_a_gap(world: TencentWorld) -> None:
     found = world.inventory.read(replace(SHARD, region="mars-north-1"))
     assert [(gap.what, gap.kind) for gap in found.gaps] == [("inventory", GapKind.UNREADABLE)]
     assert "take the region out" in found.gaps[0].fix
+
+
+def details(world: TencentWorld, native_ids: list[str]) -> dict[str, InstanceDetail]:
+    refs = [ResourceRef(SHARD.cloud, SHARD.account, SHARD.region, "instance", native_id) for native_id in native_ids]
+    return {ref.native_id: found for ref, found in world.inventory.details(refs).items()}
+
+
+def test_disks_and_copies_of_several_machines_are_listed_a_page_at_a_time(world: TencentWorld) -> None:
+    """A filter takes five values, so eleven machines with two disks each would be three requests and five."""
+    both = (Disk(50, "/dev/vda", "CLOUD_SSD"), Disk(500, "/dev/vdb", "CLOUD_SSD"))
+    native_ids = [world.launch(disks=both) for _ in range(11)]
+    for native_id in native_ids:
+        world.world.create_snapshot(min(world.volumes(native_id)), "owner")
+    apart = {native_id: detail(world, native_id) for native_id in native_ids}
+    before = len(asked(world.emulator))
+
+    together = details(world, native_ids)
+
+    since = asked(world.emulator)[before:]
+    assert [since.count(action) for action in ("DescribeDisks", "DescribeSnapshots")] == [1, 1]
+    assert together == apart
+    assert all((len(found.volumes), len(found.snapshots)) == (2, 1) for found in together.values())

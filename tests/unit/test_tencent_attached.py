@@ -83,8 +83,9 @@ def address(**more: Any) -> dict[str, Any]:
 class Cloud:
     """Answers with these items, filtered as asked."""
 
-    def __init__(self, disks: Any = (), snapshots: Any = (), addresses: Any = ()) -> None:
+    def __init__(self, disks: Any = (), snapshots: Any = (), addresses: Any = (), others: int = 0) -> None:
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self._others = others
         self._items = {"DiskSet": disks, "SnapshotSet": snapshots, "AddressSet": addresses}
 
     def pages(
@@ -99,6 +100,14 @@ class Cloud:
         if "DiskIds" in parameters:
             items = [item for item in items if item["DiskId"] in parameters["DiskIds"]]
         yield items
+
+    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> Mapping[str, Any]:
+        """The first page, with how many there are in the region."""
+        assert (shard, service, parameters) == (SHARD, "cbs", {"Limit": 100, "Offset": 0})
+        self.asked.append((action, parameters))
+        key = {"DescribeDisks": "DiskSet", "DescribeSnapshots": "SnapshotSet"}[action]
+        items = list(self._items[key])
+        return {key: items, "TotalCount": len(items) + self._others}
 
 
 def detail(cloud: Cloud, *disks: str, public_ip: str = "") -> InstanceDetail:
@@ -143,14 +152,45 @@ def test_a_shared_disk_is_found_by_its_id() -> None:
     assert {"DiskIds": ["disk-2"]} in [parameters for _, parameters in cloud.asked]
 
 
-def test_filters_take_five_values() -> None:
-    ids = [f"ins-{number}" for number in range(12)]
-    disks = [disk(f"disk-{number}", InstanceId=f"ins-{number}") for number in range(12)]
-    cloud = Cloud(disks)
+def several(cloud: Cloud, count: int = 12) -> list[tuple[str, Mapping[str, Any]]]:
+    """What was asked of disks for so many machines with a disk each."""
+    ids = [f"ins-{number}" for number in range(count)]
     rows = {native_id: described(f"disk-{number}") for number, native_id in enumerate(ids)}
-    assert len(list(read_attached(cloud, SHARD, [machine(each) for each in ids], rows))) == 12
-    sizes = [len(asked["Filters"][0]["Values"]) for action, asked in cloud.asked if action == "DescribeDisks"]
-    assert sizes == [5, 5, 2]
+    found = list(read_attached(cloud, SHARD, [machine(each) for each in ids], rows))
+    assert [len(each.volumes) for each in found] == [1] * count
+    return [(action, asked) for action, asked in cloud.asked if action == "DescribeDisks"]
+
+
+def disks_of(count: int) -> list[dict[str, Any]]:
+    return [disk(f"disk-{number}", InstanceId=f"ins-{number}") for number in range(count)]
+
+
+def test_filters_take_five_values() -> None:
+    first, *filtered = several(Cloud(disks_of(12), others=300))
+    assert "Filters" not in first[1]
+    assert [len(asked["Filters"][0]["Values"]) for _, asked in filtered] == [5, 5, 2]
+
+
+def test_a_page_of_the_region_takes_the_place_of_several_filters() -> None:
+    assert [asked for _, asked in several(Cloud(disks_of(12)))] == [{"Limit": 100, "Offset": 0}]
+
+
+def test_pages_of_the_region_are_read_where_those_are_fewer_than_filters() -> None:
+    assert [asked for _, asked in several(Cloud(disks_of(16), others=150), 16)] == [{"Limit": 100, "Offset": 0}, {}]
+
+
+def test_few_machines_are_asked_about_whatever_else_is_in_their_region() -> None:
+    ((_, asked),) = several(Cloud(disks_of(5), others=3), 5)
+    assert "Filters" in asked
+
+
+def test_what_is_odd_about_copies_of_other_disks_is_not_read() -> None:
+    odd = {"SnapshotId": "snap-2", "DiskId": "disk-of-another"}
+    cloud = Cloud(disks_of(12), [snapshot(DiskId="disk-3"), odd])
+    ids = [f"ins-{number}" for number in range(12)]
+    rows = {native_id: described(f"disk-{number}") for number, native_id in enumerate(ids)}
+    found = list(read_attached(cloud, SHARD, [machine(each) for each in ids], rows))
+    assert [len(each.snapshots) for each in found] == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,9 @@ from costguard.providers.kit.core.fields import Fields, as_documented, flag, nam
 _PAGE = 100  # the most DescribeInstances gives, and the most ids it takes
 _LIST = "Instances.Instance"
 _DISKS, _SNAPSHOTS, _ADDRESSES = "ecs:DescribeDisks", "ecs:DescribeSnapshots", "vpc:DescribeEipAddresses"
+_COPIES = "Snapshots.Snapshot"
+_FEW = 3  # so many are asked about one by one, whatever else is in their region
+_DISKS_BY_TOKEN = 500  # the most that DescribeDisks gives by token
 _MOST_DISKS = 100  # of a page by number; an instance has 65 at most
 _SNAPSHOT_STATES = {"accomplished": SnapshotState.COMPLETED, "failed": SnapshotState.FAILED}
 _LOCAL = ("local_", "ephemeral", "elastic_ephemeral")
@@ -48,8 +51,9 @@ class AlibabaInventory(CloudInventory[AlibabaSession]):
     an instance.
 
     API: ECS DescribeInstances, 100 a page; DescribeInstanceTypes once for each type a process meets; VPC
-    DescribeEipAddresses where one has further network interfaces. For details DescribeDisks once an instance,
-    DescribeSnapshots once a disk; DescribeEipAddresses once for each further network interface.
+    DescribeEipAddresses where one has further network interfaces. For details DescribeDisks and DescribeSnapshots,
+    which take one instance or disk a request and no list of them: of several, every disk (500 a page) and copy (100) of
+    the region where those are fewer requests, else one after another. DescribeEipAddresses once a further interface.
     """
 
     api = API
@@ -127,13 +131,16 @@ class AlibabaInventory(CloudInventory[AlibabaSession]):
     def _attached(
         self, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]
     ) -> Iterator[InstanceDetail]:
+        disks_of = self._disks_of(shard, [instance.ref.native_id for instance in instances])
+        volumes_of = {
+            native_id: tuple(_volume(shard, disk) for disk in disks if not _is_local(disk))
+            for native_id, disks in disks_of.items()
+        }
+        copies_of = self._copies_of(shard, sorted({each.ref.native_id for own in volumes_of.values() for each in own}))
         for instance in instances:
             native_id = instance.ref.native_id
-            disks = self._disks(shard, native_id)
-            volumes = tuple(_volume(shard, disk) for disk in disks if not _is_local(disk))
-            snapshots = tuple(
-                snapshot for volume in volumes for snapshot in self._snapshots(shard, volume.ref.native_id)
-            )
+            disks, volumes = disks_of[native_id], volumes_of[native_id]
+            snapshots = tuple(copy for volume in volumes for copy in copies_of[volume.ref.native_id])
             own, cards = elastic_address(described[native_id]), secondary_interfaces(described[native_id])
             further = [address for card in cards for address in self._of_card(shard, card)]
             kept = [*([own] if own else []), *(address_id for address_id, _ in further)]
@@ -147,6 +154,52 @@ class AlibabaInventory(CloudInventory[AlibabaSession]):
                 protected_by=instance.protected_by,
             )
 
+    def _disks_of(self, shard: Shard, ids: Sequence[str]) -> Mapping[str, Sequence[Fields]]:
+        """Every disk of each instance; one whose system disk the region's list lacks is asked about by itself."""
+        whole = self._whole_region(shard, _DISKS, "Disks.Disk", "DiskId", _DISKS_BY_TOKEN, len(ids))
+        found: dict[str, list[Fields]] = {native_id: [] for native_id in ids}
+        with as_documented(_DISKS):
+            for disk in whole or ():
+                for native_id in _attached_to(disk) & found.keys():
+                    found[native_id].append(disk)
+        return {
+            native_id: disks if _has_system(disks) else self._disks(shard, native_id)
+            for native_id, disks in found.items()
+        }
+
+    def _copies_of(self, shard: Shard, ids: Sequence[str]) -> Mapping[str, Sequence[Snapshot]]:
+        """Every snapshot of each disk."""
+        whole = self._whole_region(shard, _SNAPSHOTS, _COPIES, "SnapshotId", _PAGE, len(ids))
+        if whole is None:
+            return {disk_id: list(self._snapshots(shard, disk_id)) for disk_id in ids}
+        found: dict[str, list[Snapshot]] = {disk_id: [] for disk_id in ids}
+        with as_documented(_SNAPSHOTS):
+            for item in whole:
+                disk_id = "" if item.get("SourceDiskId") is None else text(item, "SourceDiskId")
+                if disk_id in found:
+                    found[disk_id].append(_snapshot(shard, disk_id, item))
+        return found
+
+    def _whole_region(
+        self, shard: Shard, api: str, result_key: str, named_by: str, size: int, apart: int
+    ) -> Sequence[Fields] | None:
+        """All that `api` lists in the region; None where that takes as many requests as to ask `apart` times.
+
+        None also where not as many came as there are: what is asked about one by one moves less. Pages by number shift
+        while they are read, so beyond the first, which tells how many there are, it is read by token.
+        """
+        if apart <= _FEW:
+            return None
+        answer = self._session.call(shard, "ecs", api.partition(":")[2], PageNumber=1, PageSize=_PAGE)
+        with as_documented(api):
+            found, total = structures_in(answer, result_key, api), whole(answer, "TotalCount")
+            if total > _PAGE:
+                if 1 - (-total // size) >= apart:
+                    return None
+                found = list(listed(self._session, shard, api, result_key, MaxResults=size))
+            names = {named(item, named_by) for item in found}
+        return found if len(names) == len(found) == total else None
+
     def _disks(self, shard: Shard, native_id: str) -> list[Fields]:
         """Every disk of one instance.
 
@@ -158,14 +211,12 @@ class AlibabaInventory(CloudInventory[AlibabaSession]):
         )
         with as_documented(_DISKS):
             found = structures_in(answer, "Disks.Disk", _DISKS)
-            there = [
-                disk for disk in found if text(disk, "InstanceId") == native_id or _is_shared_with(disk, native_id)
-            ]
+            there = [disk for disk in found if native_id in _attached_to(disk)]
             ids = {named(disk, "DiskId") for disk in there}
             if not (len(ids) == len(found) == whole(answer, "TotalCount")):
                 message = f"{_DISKS}: {native_id} has {whole(answer, 'TotalCount')} disks, of which {len(ids)} came"
                 raise TruncatedReadError(message, operation=_DISKS, code="MissingVolume")
-            if any(text(disk, "Type") == "system" for disk in there):
+            if _has_system(there):
                 return there
         prove_permitted(self._session, shard, "ecs", "DescribeDisks")
         message = f"{_DISKS}: {native_id} came without a system disk, and every instance has one"
@@ -176,12 +227,9 @@ class AlibabaInventory(CloudInventory[AlibabaSession]):
 
         API: ECS DescribeSnapshots, one disk a request.
         """
-        volume = ResourceRef(shard.cloud, shard.account, shard.region, "volume", disk_id)
         seen: set[str] = set()
         with as_documented(_SNAPSHOTS):
-            for item in listed(
-                self._session, shard, _SNAPSHOTS, "Snapshots.Snapshot", DiskId=disk_id, MaxResults=_PAGE
-            ):
+            for item in listed(self._session, shard, _SNAPSHOTS, _COPIES, DiskId=disk_id, MaxResults=_PAGE):
                 native_id = named(item, "SnapshotId")
                 if item.get("SourceDiskId") in (None, ""):
                     continue
@@ -190,13 +238,7 @@ class AlibabaInventory(CloudInventory[AlibabaSession]):
                     raise TruncatedReadError(message, operation=_SNAPSHOTS, code="Contradiction")
                 if native_id not in seen:
                     seen.add(native_id)
-                    yield Snapshot(
-                        ref=volume.sibling("snapshot", native_id),
-                        volume=volume,
-                        state=_SNAPSHOT_STATES.get(text(item, "Status"), SnapshotState.PENDING),
-                        started_at=needed_time(item, "CreationTime"),
-                        decision_id=tags_of(item, _SNAPSHOTS).get(DECISION_TAG, ""),
-                    )
+                    yield _snapshot(shard, disk_id, item)
 
     def _of_card(self, shard: Shard, interface: str) -> Iterator[tuple[str, str]]:
         """Elastic addresses of one further interface, each with its id."""
@@ -230,9 +272,25 @@ class AlibabaInventory(CloudInventory[AlibabaSession]):
         }
 
 
-def _is_shared_with(disk: Fields, native_id: str) -> bool:
+def _attached_to(disk: Fields) -> frozenset[str]:
+    """The instances that have it: a shared disk names one of them, and all in its attachments."""
     attachments = structures_in(disk, "Attachments.Attachment", _DISKS)
-    return any(text(each, "InstanceId") == native_id for each in attachments)
+    return frozenset({text(disk, "InstanceId"), *(text(each, "InstanceId") for each in attachments)})
+
+
+def _has_system(disks: Iterable[Fields]) -> bool:
+    return any(text(disk, "Type") == "system" for disk in disks)
+
+
+def _snapshot(shard: Shard, disk_id: str, item: Fields) -> Snapshot:
+    volume = ResourceRef(shard.cloud, shard.account, shard.region, "volume", disk_id)
+    return Snapshot(
+        ref=volume.sibling("snapshot", named(item, "SnapshotId")),
+        volume=volume,
+        state=_SNAPSHOT_STATES.get(text(item, "Status"), SnapshotState.PENDING),
+        started_at=needed_time(item, "CreationTime"),
+        decision_id=tags_of(item, _SNAPSHOTS).get(DECISION_TAG, ""),
+    )
 
 
 def _is_local(disk: Fields) -> bool:

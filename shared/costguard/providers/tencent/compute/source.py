@@ -30,7 +30,7 @@ from costguard.providers.kit.compute.source import (
     batched,
     type_in,
 )
-from costguard.providers.kit.core.calls import Lists, listed
+from costguard.providers.kit.core.calls import Lists, Reads, listed
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, present, text, whole
 from costguard.providers.tencent.compute.instance_types import (
     CATALOGUE,
@@ -52,6 +52,7 @@ from costguard.providers.tencent.core.session import TencentSession, discover
 DISKS, SNAPSHOTS, ADDRESSES = "cbs:DescribeDisks", "cbs:DescribeSnapshots", "vpc:DescribeAddresses"
 _API = "cvm:DescribeInstances"
 _IDS = 100  # ids in one request
+_PAGE = 100  # the most that lists of the CBS give: their API pages, `Limit`
 _VALUES = 5  # values of one filter: CVM's limit; CBS names none of its own
 _ADDRESS_VALUES = 100  # the same of DescribeAddresses
 _BOUND = frozenset({"BIND", "BINDING"})
@@ -70,7 +71,8 @@ class TencentInventory(CloudInventory[TencentSession]):
     API: CVM DescribeInstances, 100 a page and no filter by GPU; DescribeZoneInstanceConfigInfos once for each type a
     process meets; where there are accelerators, AS DescribeAutoScalingInstances, TKE DescribeClusters and
     DescribeClusterInstances, and VPC DescribeAddresses where some have a public address. For details DescribeInstances
-    by up to 100 ids, CBS DescribeDisks and DescribeSnapshots, VPC DescribeAddresses, and the same lists.
+    by up to 100 ids, CBS DescribeDisks and DescribeSnapshots by filters of 5 values or, where those are fewer requests,
+    all of the region by 100 a page, VPC DescribeAddresses, and the same lists.
     """
 
     api = _API
@@ -143,7 +145,7 @@ def _kept(instances: Sequence[Instance], memberships: Mapping[str, ManagedBy]) -
 
 
 def read_attached(
-    session: Lists, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]
+    session: Reads, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]
 ) -> Iterator[InstanceDetail]:
     """A detail for each of `instances`; `described` holds their DescribeInstances elements by id.
 
@@ -198,16 +200,15 @@ def _with_kept_address(instance: Instance, addresses: Addresses) -> Instance:
     return replace(instance, public_ip_is_kept=kept)
 
 
-def _volumes(session: Lists, shard: Shard, named_disks: Mapping[str, frozenset[str]]) -> defaultdict[str, list[Volume]]:
+def _volumes(session: Reads, shard: Shard, named_disks: Mapping[str, frozenset[str]]) -> defaultdict[str, list[Volume]]:
     """Disks by instance: those that the CBS says are attached, and by id those that it did not name so.
 
     A disk attached to several machines has the list of them in InstanceIdList, which no filter is said to know.
     """
     found: defaultdict[str, list[Volume]] = defaultdict(list)
-    for batch in batched(list(named_disks), _VALUES):
-        with as_documented(DISKS):
-            for item in _having(session, shard, DISKS, "DiskSet", "instance-id", batch):
-                _take(shard, item, named_disks, found)
+    with as_documented(DISKS):
+        for item in _of_all(session, shard, DISKS, "DiskSet", "instance-id", list(named_disks)):
+            _take(shard, item, named_disks, found)
     unseen = {
         disk for native_id, disks in named_disks.items() for disk in disks - {v.ref.native_id for v in found[native_id]}
     }
@@ -247,15 +248,35 @@ def _take(
             found[native_id].append(volume)
 
 
-def _snapshots(session: Lists, shard: Shard, ids: Sequence[str]) -> defaultdict[str, list[Snapshot]]:
+def _snapshots(session: Reads, shard: Shard, ids: Sequence[str]) -> defaultdict[str, list[Snapshot]]:
     found: defaultdict[str, list[Snapshot]] = defaultdict(list)
-    for batch in batched(ids, _VALUES):
-        with as_documented(SNAPSHOTS):
-            for item in _having(session, shard, SNAPSHOTS, "SnapshotSet", "disk-id", batch):
-                snapshot = to_snapshot(shard, item)
-                if snapshot is not None and snapshot not in found[snapshot.volume.native_id]:
-                    found[snapshot.volume.native_id].append(snapshot)
+    wanted = frozenset(ids)
+    with as_documented(SNAPSHOTS):
+        for item in _of_all(session, shard, SNAPSHOTS, "SnapshotSet", "disk-id", ids):
+            ours = item.get("DiskId") in wanted  # of other disks nothing is read
+            snapshot = to_snapshot(shard, item) if ours else None
+            if snapshot is not None and snapshot not in found[snapshot.volume.native_id]:
+                found[snapshot.volume.native_id].append(snapshot)
     return found
+
+
+def _of_all(
+    session: Reads, shard: Shard, operation: str, key: str, filter_name: str, values: Sequence[str]
+) -> Iterator[Any]:
+    """What is of any of `values`, and where that takes fewer requests all that there is in the region."""
+    batches = list(batched(values, _VALUES))
+    if len(batches) > 1:
+        service, _, action = operation.partition(":")
+        first = session.call(shard, service, action, Limit=_PAGE, Offset=0)
+        items, total = first.get(key), whole(first, "TotalCount")
+        if isinstance(items, list) and len(items) == total:
+            yield from items
+            return
+        if 1 - (-total // _PAGE) < len(batches):
+            yield from listed(session, shard, operation, key)
+            return
+    for batch in batches:
+        yield from _having(session, shard, operation, key, filter_name, batch)
 
 
 def to_snapshot(shard: Shard, item: Fields) -> Snapshot | None:
