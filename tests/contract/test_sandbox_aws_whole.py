@@ -13,7 +13,7 @@ import pytest
 from cloudstand.clouds import STARTS_AT
 from cloudstand.demo.fleet import aws_fleet
 from cloudstand.errors import MisuseError
-from costguard.cli.demo.story import live
+from costguard.cli.demo.story import Buttons, live
 from costguard.cli.sandbox.running import Sandbox
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
@@ -74,5 +74,6 @@ def test_closed_twice_is_closed_and_the_next_may_start() -> None:
 
 def test_the_story_of_the_demo_runs_on_it() -> None:
     with Sandbox.start() as sandbox:
-        told = [day.number for day in live(sandbox, lambda _: None, lambda *_: None, lambda _: None, days=3)]
+        nobody = Buttons(lambda *_: None, lambda _: None, lambda _: None)
+        told = [day.number for day in live(sandbox, lambda _: None, nobody, days=3)]
     assert told == [0, 1, 2]

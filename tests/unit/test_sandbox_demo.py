@@ -12,7 +12,8 @@ from tests.world_ports.setting import BareWorld
 
 from cloudstand.demo.fleet import demo_fleet
 from costguard.adapters.ledgers.open import open_ledger
-from costguard.cli.demo.story import EVENTS, demo_policy, live
+from costguard.cli.demo.story import EVENTS, Buttons, demo_policy, live
+from costguard.domain.answers import AnswerCode
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -69,6 +70,10 @@ class Demo(BareWorld):
     def snooze(self, subject: ResourceRef, length: timedelta) -> None:
         answers.snooze(self.memory, subject, length, "speech", "the ablation table is not done", self.clock.now())
 
+    def start(self, subject: ResourceRef) -> None:
+        told = answers.start(self.memory, "idle_gpu", str(subject), "search", self.clock.now(), self.policy)
+        assert told.weighed.code is AnswerCode.START_ASKED
+
     def done_to(self, name: str) -> list[tuple[int, str]]:
         """The days on which costguard acted on a machine, and how."""
         return [
@@ -93,7 +98,7 @@ class Demo(BareWorld):
 
 
 HERE = tuple(event for event in EVENTS if "presses Approve" not in event.text)
-"""All but the approvals: who gives them presses buttons, and here is no Slack."""
+"""All but the approvals: they need a run that asks for them first, and here nobody is asked."""
 
 
 def _nobody(machine: ResourceRef) -> None:
@@ -103,7 +108,8 @@ def _nobody(machine: ResourceRef) -> None:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     story = Demo(tmp_path_factory.mktemp("demo"))
-    story.days = [day.result for day in live(story, story.run_day, story.snooze, _nobody, events=HERE)]
+    buttons = Buttons(story.snooze, _nobody, story.start)
+    story.days = [day.result for day in live(story, story.run_day, buttons, events=HERE)]
     yield story
     story.memory.store.close()
 
@@ -140,7 +146,7 @@ def test_a_machine_that_comes_back_to_life_is_left_alone(demo: Demo) -> None:
 
 
 def test_a_stopped_machine_may_be_started_again(demo: Demo) -> None:
-    assert [what for _, what in demo.done_to("staging-inference")] == ["stop"]
+    assert [what for _, what in demo.done_to("staging-inference")] == ["stop", "start"]
     assert demo.verdicts(12)["staging-inference"] == (Verdict.COMPLIANT, ReasonCode.BUSY)
 
 

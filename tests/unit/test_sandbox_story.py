@@ -13,7 +13,7 @@ from tests.world_ports.translate import to_product
 from cloudstand.clock import MovedClock
 from cloudstand.demo.fleet import aws_fleet
 from cloudstand.world.kinds import AcceleratorKind, Keeper
-from costguard.cli.demo.story import EVENTS, demo_policy, live
+from costguard.cli.demo.story import EVENTS, Buttons, demo_policy, live
 from costguard.domain.actions import Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, Launch
@@ -97,6 +97,7 @@ def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:
     runs: list[datetime] = []
     snoozed: list[tuple[ResourceRef, timedelta, datetime]] = []
     approved: list[tuple[ResourceRef, datetime]] = []
+    started: list[tuple[ResourceRef, datetime]] = []
 
     def run_day(now: datetime) -> int:
         runs.append(now)
@@ -106,8 +107,11 @@ def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:
         live(
             sandbox,
             run_day,
-            lambda ref, how_long: snoozed.append((ref, how_long, sandbox.clock.now())),
-            lambda ref: approved.append((ref, sandbox.clock.now())),
+            Buttons(
+                lambda ref, how_long: snoozed.append((ref, how_long, sandbox.clock.now())),
+                lambda ref: approved.append((ref, sandbox.clock.now())),
+                lambda ref: started.append((ref, sandbox.clock.now())),
+            ),
         )
     )
     assert runs == [NOW + number * timedelta(days=1) for number in range(13)]
@@ -116,6 +120,7 @@ def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:
     assert (how_long, at) == (timedelta(days=14), NOW + timedelta(days=2) - timedelta(hours=1))
     assert ref == sandbox.machine("ablation-runs")
     assert approved == [(sandbox.machine("batch-transcoder"), at)]
+    assert started == [(sandbox.machine("staging-inference"), NOW + timedelta(days=6) - timedelta(hours=1))]
     assert sum(len(day.events) for day in lived) == len(EVENTS)
 
 

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from cloudstand.clock import MovedClock
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
-from costguard.cli.sandbox.running import machine_of, taken_up
+from cloudstand.world.workload import BUSY
+from costguard.cli.sandbox.running import machine_of
 from costguard.domain.refs import ResourceRef
 
 
@@ -29,6 +30,6 @@ class BareWorld:
         """The machine of this name."""
         return machine_of(self.world, name)
 
-    def take_up(self, machine: ResourceRef) -> None:
-        """Its owner starts it, and works on it."""
-        taken_up(self.world, machine)
+    def work_on(self, machine: ResourceRef) -> None:
+        """Its owner works on it, from now on and whenever it runs."""
+        self.world.work(machine.native_id, BUSY)

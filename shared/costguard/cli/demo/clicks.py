@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -12,20 +12,22 @@ from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language
 
 if TYPE_CHECKING:
+    from costguard.cases import Case
+    from costguard.cli.demo.story import Buttons
     from costguard.cli.sandbox.running import Sandbox
     from costguard.domain.refs import ResourceRef
     from costguard.engine.ledger.notices import OutboxNotice
     from costguard.engine.run.run_context import RunContext
     from costguard.faas.http import HttpReply
+    from costguard.ports import Choice
 
-Keeping = Callable[["ResourceRef", timedelta], None]
-Approving = Callable[["ResourceRef"], None]
 _BECAUSE = "results for the paper are still on its disk"
 
 
-def answering(sandbox: Sandbox, world: RunContext, language: Language) -> tuple[Keeping, Approving]:
-    """What an owner does to keep a machine, and what an owner and an approver do to let a local disk go: by buttons."""
+def answering(sandbox: Sandbox, world: RunContext, language: Language) -> Buttons:
+    """What owners do, and an approver where a local disk is to go: all of it by buttons of messages."""
     from costguard.adapters.notifiers.slack.notifier import SlackNotifier
+    from costguard.cli.demo.story import Buttons
     from costguard.faas.http import HttpRequest
     from costguard.faas.slack_actions import RequestContext, answer_slack
 
@@ -67,14 +69,37 @@ def answering(sandbox: Sandbox, world: RunContext, language: Language) -> tuple[
             message = f"the demo's owner could not approve {machine}"
             raise InvalidInputError(message)
 
-    return keep, approve
+    def start(machine: ResourceRef) -> None:
+        notice, asks = _start_offered(world, machine)
+        user = next(one.people[0] for one in world.policy.owners if one.name == notice.owner)
+        sent(*slack.press(notice.receipt.rpartition(":")[2], "costguard:start", user, of=str(asks.of)))
+        if world.memory.starts.of(str(machine))[0] is None:
+            message = f"the demo's owner could not have {machine} started again"
+            raise InvalidInputError(message)
+
+    return Buttons(keep, approve, start)
+
+
+def _case_of(world: RunContext, machine: ResourceRef) -> Case:
+    return next(case for case in world.memory.cases.active(world.guard) if case.subject == machine)
+
+
+def _start_offered(world: RunContext, machine: ResourceRef) -> tuple[OutboxNotice, Choice]:
+    """The news of its stop, and the button below it."""
+    case = _case_of(world, machine)
+    for notice in world.memory.outbox.of_case(case.key, case.opened_at):
+        for one in notice.choices:
+            if one.kind is AnswerKind.START:
+                return notice, one
+    message = f"nobody was offered to start {machine} again in this demo"
+    raise InvalidInputError(message)
 
 
 def _notice_of(world: RunContext, machine: ResourceRef, *, asking: bool = False) -> OutboxNotice:
     """What its owner was told, or `asking` what waits for their yes."""
     from costguard.engine.answers.replies import HELD
 
-    case = next(case for case in world.memory.cases.active(world.guard) if case.subject == machine)
+    case = _case_of(world, machine)
     outbox = world.memory.outbox
     notice = outbox.get(case.decision_id + HELD) if asking else outbox.said_of(case.case_id)
     if notice is None:

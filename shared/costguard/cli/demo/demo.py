@@ -135,8 +135,8 @@ def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> It
         number += 1
         return run_now()
 
-    keep, approve = answering(sandbox, replace(world, guard=IDLE_GPU), language)
-    for lived in live(sandbox, run_day, keep, approve, days=days + 1):
+    buttons = answering(sandbox, replace(world, guard=IDLE_GPU), language)
+    for lived in live(sandbox, run_day, buttons, days=days + 1):
         runs, told = lived.result
         news = [_said(event, language) for event in lived.events]
         before = demo_day(lived.number, runs, news=news, told=told, before=before)
@@ -152,21 +152,21 @@ def _every_guard(guards: Guards, *, with_settings: bool) -> Runs:
     from costguard.engine.guards.budgets.look import rules_watched
     from costguard.engine.guards.budgets.notifying import budget_reports
     from costguard.engine.guards.budgets.run import run_budgets
-    from costguard.engine.run.run import carry_out, plan_from, run_guard
+    from costguard.engine.run.run import run_guard
     from costguard.engine.run.scan import scan
 
     world = guards.machines
     now, idle = world.clock.now().isoformat(), replace(world, guard=IDLE_GPU)
     rules = (*world.policy.idle_gpu, *rules_watched(world.policy))
     seen = scan(world.readings, world.targets, rules, world.clock, workers=world.workers)
-    report = carry_out(idle, plan_from(idle, f"demo-{now}", seen))
+    machines = run_guard(idle, f"demo-{now}", seen=seen)
     spent = run_budgets(world, f"demo-budget-{now}", seen=seen)
     settings: tuple[RunReport | None, ...] = ()
     if with_settings:
         keys = run_guard(guards.keys, f"demo-keys-{now}")
         settings = (keys.report, run_guard(guards.networks, f"demo-networks-{now}").report)
     budgets = budget_reports(world, spent.look) if spent.look is not None else ()
-    return Runs(report, spent, budgets, settings)
+    return Runs(machines.report, machines.ahead or (), spent, budgets, settings)
 
 
 def _said(event: StoryEvent, language: Language) -> str:

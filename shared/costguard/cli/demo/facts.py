@@ -16,8 +16,10 @@ from costguard.domain.money import Money, hours, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.savings import GOING_ON, SavingStanding
+from costguard.engine.answers.starting import Start
 from costguard.engine.guards.budgets.run import BudgetRun
 from costguard.engine.ledger.audit.verify import AuditVerdict
+from costguard.engine.ledger.starts import StartPhase
 from costguard.engine.run.run import RunReport
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan
@@ -40,9 +42,13 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What the runs of a day came to; `budgets` as people are shown them, `settings` those about keys and networks."""
+    """What the runs of a day came to; `budgets` as people are shown them, `settings` those about keys and networks.
+
+    `starts`: what was tried of the starts that owners asked for.
+    """
 
     idle: RunReport
+    starts: tuple[Start, ...]
     spent: BudgetRun
     budgets: tuple[BudgetReport, ...]
     settings: tuple[RunReport | None, ...] = ()
@@ -69,7 +75,7 @@ class Runs:
 class DemoDay:
     """One day: what happened, what was planned, told and done. `held_anew` are those not held the day before.
 
-    `alerted`: a budget crossed a threshold.
+    `started`: what an owner asked to have started, and was now. `alerted`: a budget crossed a threshold.
     """
 
     number: int
@@ -82,6 +88,7 @@ class DemoDay:
     held_anew: tuple[Held, ...]
     budgets: tuple[BudgetReport, ...] = ()
     alerted: bool = False
+    started: tuple[ResourceRef, ...] = ()
     settings: SettingsDay = NO_SETTINGS
 
     @property
@@ -186,6 +193,7 @@ def demo_day(
         held_anew=anew,
         budgets=runs.budgets,
         alerted=bool(runs.spent.alerts),
+        started=tuple(one.request.subject for one in runs.starts if one.request.phase is StartPhase.SENT and one.sent),
         settings=settings_day(runs.settings, before.settings if before is not None else None),
     )
 
@@ -299,6 +307,7 @@ def _day_json(day: DemoDay, names: Names, language: Language) -> dict[str, Any]:
             for held in day.plan.held
         ],
         "settings": settings_json(day.settings, language),
+        "started": [{"name": names.get(ref, ref.native_id), "id": str(ref)} for ref in day.started],
         "told": [{"channel": told.channel, "title": told.title} for told in day.told],
         "budgets": [_budget_json(one) for one in day.budgets],
         "done": [

@@ -42,8 +42,17 @@ class Setting(Protocol):
     def machine(self, name: str) -> ResourceRef:
         """The machine of this name; LookupError where there is none."""
 
-    def take_up(self, machine: ResourceRef) -> None:
-        """Its owner starts it, and works on it."""
+    def work_on(self, machine: ResourceRef) -> None:
+        """Its owner works on it, from now on and whenever it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buttons:
+    """How owners answer: keep a machine for so long, let its local disk go, have it started again."""
+
+    keep: Callable[[ResourceRef, timedelta], None]
+    approve: Callable[[ResourceRef], None]
+    start: Callable[[ResourceRef], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +60,7 @@ class Stage:
     """What an event may touch: the sandbox, and the owner's buttons in Costguard."""
 
     sandbox: Setting
-    snooze: Callable[[ResourceRef, timedelta], None]
-    approve: Callable[[ResourceRef], None]
+    buttons: Buttons
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +84,11 @@ class Day(Generic[Result]):
 
 
 def _owner_snoozes(stage: Stage) -> None:
-    stage.snooze(stage.sandbox.machine("ablation-runs"), timedelta(days=14))
+    stage.buttons.keep(stage.sandbox.machine("ablation-runs"), timedelta(days=14))
 
 
 def _owner_agrees(stage: Stage) -> None:
-    stage.approve(stage.sandbox.machine("batch-transcoder"))
+    stage.buttons.approve(stage.sandbox.machine("batch-transcoder"))
 
 
 def _nothing(_: Stage) -> None:
@@ -88,7 +96,9 @@ def _nothing(_: Stage) -> None:
 
 
 def _owner_returns(stage: Stage) -> None:
-    stage.sandbox.take_up(stage.sandbox.machine("staging-inference"))
+    machine = stage.sandbox.machine("staging-inference")
+    stage.buttons.start(machine)
+    stage.sandbox.work_on(machine)
 
 
 EVENTS: tuple[StoryEvent, ...] = (
@@ -132,8 +142,8 @@ EVENTS: tuple[StoryEvent, ...] = (
     ),
     StoryEvent(
         6,
-        "The search team needs staging-inference once more and starts it.",
-        "搜索团队又需要 staging-inference，将它启动。",
+        "The search team needs staging-inference once more, and presses Start again below the news of its stop.",
+        "搜索团队又需要 staging-inference，在停机消息下点击“重新启动”。",
         _owner_returns,
     ),
     StoryEvent(
@@ -148,14 +158,13 @@ EVENTS: tuple[StoryEvent, ...] = (
 def live(
     sandbox: Setting,
     run_day: Callable[[datetime], Result],
-    snooze: Callable[[ResourceRef, timedelta], None],
-    approve: Callable[[ResourceRef], None],
+    buttons: Buttons,
     *,
     days: int = DAYS,
     events: Sequence[StoryEvent] = EVENTS,
 ) -> Iterator[Day[Result]]:
     """Live through `days`, one at a time: time passes, people act, `run_day` runs; yields each day when it is over."""
-    stage = Stage(sandbox, snooze, approve)
+    stage = Stage(sandbox, buttons)
     begins = sandbox.clock.now()
     for number in range(days):
         run_at = begins + number * _ONE_DAY

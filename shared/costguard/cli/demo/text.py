@@ -8,7 +8,7 @@ from datetime import datetime
 from costguard.cli.demo import settings
 from costguard.cli.demo.facts import DemoDay, Ending, LeftAlone, Names
 from costguard.cli.wrapping import cells, wrapped
-from costguard.domain.actions import ActionResult, Verb
+from costguard.domain.actions import ActionResult, Outcome, Verb
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -48,7 +48,8 @@ def opening_lines(
 
 def is_quiet(day: DemoDay, before: DemoDay | None) -> bool:
     """Whether nothing happened that is worth more than a line."""
-    happened = any((day.news, day.seen, day.plan.due, day.told, day.results, day.held_anew, day.settings.eventful))
+    done = (day.results, day.started, day.settings.eventful)
+    happened = any((day.news, day.seen, day.plan.due, day.told, day.held_anew, *done))
     return not happened and not day.later and before is not None and before.counts == day.counts
 
 
@@ -94,7 +95,12 @@ def day_lines(day: DemoDay, before: DemoDay | None, names: Names, language: Lang
         facts = ((clean(one.status.rule.name), share_words(one.status)) for one in day.budgets)
         spent = [phrase("demo_spent_of", language, name=name, share=share) for name, share in facts]
         yield from _entries("demo_spent", [comma.join(spent)], language)
-    done = [*_done_lines(day.results, names, language), *settings.done_lines(day.settings, language)]
+    taken = choice(Outcome.ACCEPTED.value, language)
+    done = [
+        phrase("demo_did", language, verb=verb(Verb.START, language), name=_name(ref, names), outcome=taken, amount="")
+        for ref in day.started
+    ]
+    done += [*_done_lines(day.results, names, language), *settings.done_lines(day.settings, language)]
     yield from _entries("demo_done", done, language)
     yield from _entries("demo_held", held, language)
 

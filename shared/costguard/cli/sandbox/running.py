@@ -94,9 +94,9 @@ class Sandbox(Clouds):
         """
         return machine_of(self.world, name)
 
-    def take_up(self, machine: ResourceRef) -> None:
-        """Its owner starts it, and works on it."""
-        taken_up(self.world, machine)
+    def work_on(self, machine: ResourceRef) -> None:
+        """Its owner works on it, from now on and whenever it runs."""
+        self.world.work(machine.native_id, BUSY)
 
     def _start(self) -> None:
         folder = self._open.enter_context(TemporaryDirectory(prefix="costguard-sandbox-", ignore_cleanup_errors=True))
@@ -115,12 +115,6 @@ def machine_of(world: World, name: str) -> ResourceRef:
             return known_as(spec)
     message = f"no machine is called {name!r}"
     raise LookupError(message)
-
-
-def taken_up(world: World, machine: ResourceRef) -> None:
-    """Its owner starts it, and works on it."""
-    world.start(machine.native_id, by="owner")
-    world.work(machine.native_id, BUSY)
 
 
 def known_as(spec: MachineSpec) -> ResourceRef:
