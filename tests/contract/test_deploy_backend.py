@@ -19,6 +19,7 @@ from costguard.domain.errors import InvalidInputError
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
+pytestmark = pytest.mark.slow  # Terraform itself is started some ten times
 _WITHOUT_NAMES_IN_HOSTS = """\
 output "backend" {
   value = {

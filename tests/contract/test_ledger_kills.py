@@ -14,6 +14,7 @@ from tests.races.places import NoPlaceError, SqlitePlace, place_for
 from tests.scenario.stage import DAY, START
 
 
+@pytest.mark.slow  # a process for each request at which a run may die; `python -m tests.races` has more of them
 @pytest.mark.parametrize("store", ["postgresql", "dynamodb"])
 def test_runs_that_die_at_any_request_double_lose_and_overstep_nothing(tmp_path: Path, store: str) -> None:
     try:

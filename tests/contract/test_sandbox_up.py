@@ -110,6 +110,7 @@ class Shell:
         assert status == (Exit.DUE if arguments[0] == "plan" else Exit.OK), self._capture.readouterr().err
 
 
+@pytest.mark.slow  # every command of the page over days of runs, by real HTTP
 def test_the_page_is_so_over_real_http_from_the_notice_to_the_stop_and_from_the_freeze_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

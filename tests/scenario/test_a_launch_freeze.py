@@ -15,7 +15,7 @@ import pytest
 from tests.builders import policy, usd
 from tests.golden.robot_messages import VENDORS
 from tests.scenario.budget_stage import HALF, HOUR, BudgetStage, machine, research
-from tests.scenario.stage import DAY
+from tests.scenario.stage import DAY, START
 from tests.words.said import says
 
 from cloudstand.world import workload as does
@@ -23,6 +23,7 @@ from costguard.adapters.notifiers.robots.layout import laid_out
 from costguard.adapters.notifiers.slack.blocks import message_blocks
 from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
+from costguard.engine.guards.budgets.run import BudgetRun
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
@@ -32,6 +33,9 @@ from costguard.report.words.sentences import phrase
 
 FREEZE = LaunchFreeze("no-new-gpus", "aws", FreezeVia.ORGANISATION, "p-freeze", "111122223333")
 STEP = BudgetStep(Decimal("1.2"), StepKind.FREEZE, timedelta(hours=4), freezes=("no-new-gpus",))
+
+
+SPENT = timedelta(days=8, hours=15)
 
 
 class Organisation:
@@ -78,6 +82,12 @@ class FreezeStage(BudgetStage):
         frozen = {"aws": lambda: self.organisation}
         return replace(super().surroundings(), freezers=frozen, language=self.language)
 
+    def until(self, moment: timedelta, every: timedelta = DAY) -> BudgetRun:
+        """By the day up to an hour before enough is spent, and as asked from then on."""
+        if self.clock.now() < START + SPENT - HOUR < START + moment:
+            super().until(SPENT - HOUR)
+        return super().until(moment, every)
+
     @property
     def frozen(self) -> bool:
         return "p-freeze" in self.organisation.policies
@@ -106,7 +116,6 @@ def stage(tmp_path: Path) -> Iterator[Any]:
         each.close()
 
 
-SPENT = timedelta(days=8, hours=15)
 WAS = "Budget research had passed the share at which the policy asks for it: 120 % of 400.00 USD"
 
 

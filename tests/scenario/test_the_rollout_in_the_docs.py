@@ -37,6 +37,7 @@ def play(sandbox: Sandbox, line: str) -> tuple[str, int]:
     return arguments[0], status
 
 
+@pytest.mark.slow  # every command of the page over four weeks of runs
 def test_four_weeks_by_the_page_lead_to_the_first_stop_of_the_first_team(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

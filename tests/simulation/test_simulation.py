@@ -52,20 +52,20 @@ def python(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess
 
 def test_no_seed_of_the_share_breaks_a_rule() -> None:
     """What `python -m tests.simulation --seeds 1-500` begins with, which CI plays before the tests."""
-    totals = play(range(1, 81))
+    totals = play(range(1, 41))
     assert totals.violations == []
-    assert totals.seeds == 80
+    assert totals.seeds == 40
     assert {"stop", "snapshot", "terminate", "warn"} <= set(totals.actions), (
         "a share in which nothing happens proves nothing"
     )
-    assert len(totals.faults) >= 15
+    assert len(totals.faults) >= 12
 
 
 def test_no_month_of_the_share_breaks_a_rule() -> None:
-    totals = play_months(range(1, 13))
+    totals = play_months(range(1, 9))
     assert totals.violations == []
     assert {"stop", "warn"} <= set(totals.actions)
-    assert len(totals.faults) >= 8
+    assert len(totals.faults) >= 6
 
 
 def test_two_processes_with_different_hash_seeds_see_the_same() -> None:

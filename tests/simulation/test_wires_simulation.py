@@ -37,10 +37,10 @@ with quietly():
 
 def test_no_seed_over_the_wires_breaks_a_rule() -> None:
     before = threading.active_count()
-    totals = play_wires(range(1, 25))
+    totals = play_wires(range(1, 13))
     assert totals.violations == []
     assert {"stop", "snapshot", "terminate", "warn"} <= set(totals.actions)
-    assert len(totals.faults) >= 6
+    assert len(totals.faults) >= 5
     assert threading.active_count() == before
 
 
@@ -80,6 +80,7 @@ def test_each_emulator_tells_a_cut_from_a_shutdown(cloud: str, service: str, how
     assert sent == ["StopInstances was sent by something that only reads"]  # no executor sent it
 
 
+@pytest.mark.slow  # a process that plays seeds for each; the unit tests of both guards run always
 @pytest.mark.parametrize(
     ("kept", "safe"),
     [("self._ended.add", True), ("self._look_before_the_end", True), ("neither of them", False)],

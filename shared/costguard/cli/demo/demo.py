@@ -127,7 +127,7 @@ def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> It
         heard = len(slack.posted)
         with waiting(phrase("demo_living", language, number=number)):
             runs = _every_guard(guards, with_settings=number < _SETTINGS_DAYS or last)
-        posts = slack.posted[heard:]
+        posts = sorted(slack.posted[heard:], key=lambda post: post.channel)  # channels are written to side by side
         return runs, tuple(Told(post.channel, post.text.partition("\n")[0]) for post in posts)
 
     def run_day(_now: datetime) -> tuple[Runs, tuple[Told, ...]]:
