@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from costguard.domain.money import HourlyRate, Money, SpendScope, hours
 from costguard.domain.refs import ResourceRef
 from costguard.domain.savings import MachineBill, RecordedSaving, SavingChange, SavingStanding
 from costguard.planning.realised import Realised, realise
-from costguard.report.savings.sums import report_of
+from costguard.report.savings.sums import days_of, report_of
 
 NOW = MIDNIGHT + 120 * DAY
 moments = st.integers(0, 120 * 24 * 60).map(lambda minutes: MIDNIGHT + minutes * HOUR / 60)
@@ -140,3 +141,52 @@ def test_every_breakdown_adds_up_to_the_totals_exactly(
         assert sum(entries, Decimal(0)) == total.realised.amount
         days = (each.realised.amount for each in report.daily if each.realised.currency == mine)
         assert sum(days, Decimal(0)) == total.realised.amount
+
+
+@settings(max_examples=20, deadline=None)
+@given(savings, bills, moments, moments)
+def test_months_and_days_are_what_single_days_add_up_to(
+    what: list[RecordedSaving], charged: list[tuple[int, Decimal, str]], one: datetime, other: datetime
+) -> None:
+    since, until = min(one, other), max(one, other)
+    found = realised(what, charged, NOW)
+    by_day: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+    by_month: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+    for machine in found:
+        for day in days_of(machine, since, until):
+            for money in day.realised:
+                by_day[str(day.day), money.currency] += money.amount
+                by_month[f"{day.day:%Y-%m}", money.currency] += money.amount
+    report = report_of(found, since, until, NOW)
+
+    told = {(str(each.day), each.realised.currency): each.realised.amount for each in report.daily}
+    assert {key: amount for key, amount in told.items() if amount} == {key: one for key, one in by_day.items() if one}
+    months = {(line.name, line.currency): line.realised.amount for line in report.by_month}
+    assert {key: one for key, one in months.items() if one} == {key: one for key, one in by_month.items() if one}
+
+
+_FLEET = 20
+
+
+def _calls(days: int) -> int:
+    """How often one function called another while a fleet that was stopped so long ago was reported."""
+    fleet = [saving(f"i-{number}", NOW - days * DAY) for number in range(_FLEET)]
+    found, count = realise(fleet, {ref().shard: NOW}, {}, NOW), 0
+
+    def counted(_frame: object, event: str, _of: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        report_of(found, MIDNIGHT, NOW, NOW)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_longer_time_costs_next_to_nothing() -> None:
+    """A year of a fleet has millions of days of machines, each with four amounts in five breakdowns."""
+    _calls(1)  # what is kept from the first time on is not counted
+    assert _calls(85) - _calls(10) < 75 * _FLEET * 4

@@ -51,7 +51,9 @@ def emit(answer: CommandResult, *, as_json: bool) -> NoReturn:
         typer.Exit: always.
     """
     if as_json:
-        typer.echo(to_json(answer.data))
+        for part in json_parts(answer.data):
+            typer.echo(part, nl=False)
+        typer.echo()
     else:
         show(answer)
     raise typer.Exit(answer.exit)
@@ -81,8 +83,45 @@ def heading(text: str) -> None:
 
 def to_json(data: Mapping[str, Any]) -> str:
     """Indented JSON, readable in every script, with control and bidi characters escaped."""
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    return "".join(json_parts(data))
+
+
+def json_parts(data: Mapping[str, Any]) -> Iterator[str]:
+    """The same in parts, a list item by item: of a long answer there is never a second copy as one text."""
+    between = "{"
+    for name, value in data.items():
+        yield f"{between}\n  {_name(name)}: "
+        if isinstance(value, (list, tuple)) and value:
+            for number, item in enumerate(value):
+                yield f"{',' if number else '['}\n    {_json(item, '    ')}"
+            yield "\n  ]"
+        else:
+            yield _json(value, "  ")
+        between = ","
+    yield "\n}" if data else "{}"
+
+
+def _json(value: Any, pad: str = "") -> str:
+    """As `json.dumps` with two spaces, in a third of its time: that has no C for indented text."""
+    inside = f"{pad}  "
+    if isinstance(value, Mapping) and value:
+        items = (f"{inside}{_name(name)}: {_json(item, inside)}" for name, item in value.items())
+        return "{\n" + ",\n".join(items) + f"\n{pad}}}"
+    if isinstance(value, (list, tuple)) and value:
+        return "[\n" + ",\n".join(f"{inside}{_json(item, inside)}" for item in value) + f"\n{pad}]"
+    text = _plain(value)
+    return text if text.isascii() and "\x7f" not in text else _UNSAFE.sub(_escaped, text)
+
+
+def _name(name: object) -> str:
+    return _json(name if isinstance(name, str) else str(name))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
+
+
+_plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def safe(text: str) -> str:

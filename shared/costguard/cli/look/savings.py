@@ -11,7 +11,7 @@ import typer
 from costguard.cli.files import STDOUT, write_csv
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import CommandResult, emit
-from costguard.cli.program import CliContext, ledger_in_use, workplace
+from costguard.cli.program import CliContext, ledger_in_use, nothing_thrown_away, workplace
 from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -94,7 +94,10 @@ def savings(
         message = "only one of --json, --csv - and --focus - can have standard output; give the others a file"
         raise InvalidInputError(message)
     _check_version(focus_version)
-    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
+    with (
+        workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here,
+        nothing_thrown_away(),
+    ):
         from costguard.engine.policy.in_force import decided_by
         from costguard.engine.savings import realised_now
         from costguard.report.savings.sums import report_of

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
 from costguard.domain.money import Money, totals
 from costguard.domain.savings import DaySaved, SavingCause, SavingEntry, SavingsReport, SavingsTotal
-from costguard.estimates.period import Day, day_of
-from costguard.planning.realised import PricedSpan, Realised
+from costguard.estimates.period import Day, day_of, start_of
+from costguard.planning.realised import PLACES, PricedSpan, Realised
 
-_ONE_DAY = timedelta(days=1)
+_LONGER_THAN_A_MONTH = timedelta(days=32)
 _NOTHING = Decimal(0)
 _UTC = "UTC"
 
@@ -34,25 +34,30 @@ def report_of(savings: Sequence[Realised], since: datetime, until: datetime, at:
     """The report of these savings; what lies outside its time is in no figure, and no figure is of two causes."""
     sums = _Sums()
     by_month, by_owner, by_guard, by_cloud = _Sums(), _Sums(), _Sums(), _Sums()
-    daily: dict[str, dict[date, Decimal]] = {}
+    daily: dict[str, dict[int, int]] = {}
     entries: list[SavingEntry] = []
     for one in savings:
         if not _falls_in(one, since, until):
             continue
-        action, cause = one.saving.action, one.saving.cause or SavingCause.UNATTRIBUTED
-        entries.append(entry_of(one, since, until))
-        for each in days_of(one, since, until):
-            key = action.action_id
-            if cause is not SavingCause.COSTGUARD:
-                break
-            sums.add("", key, each)
-            by_month.add(f"{each.day:%Y-%m}", key, each)
-            by_owner.add(one.saving.owner, key, each)
-            by_guard.add(one.saving.guard, key, each)
-            by_cloud.add(action.subject.cloud, key, each)
-            for money in each.realised:
-                of_day = daily.setdefault(money.currency, {})
-                of_day[each.day] = of_day.get(each.day, _NOTHING) + money.amount
+        entry = entry_of(one, since, until)
+        entries.append(entry)
+        start, end = max(since, entry.since), min(until, one.expected_until)
+        if entry.cause is not SavingCause.COSTGUARD or start >= end:
+            continue
+        for total, name in (
+            (sums, ""),
+            (by_owner, entry.owner),
+            (by_guard, entry.guard),
+            (by_cloud, entry.subject.cloud),
+        ):
+            total.add(name, entry.action_id, entry.predicted, entry.realised, entry.still_billed, entry.realised_net)
+        months, edges = _months(start, end)
+        for month, *amounts in zip(months, *(_moneys(pieces, edges) for pieces in _kinds(one)), strict=True):
+            by_month.add(month, entry.action_id, *amounts)
+        for piece in one.realised:
+            of_day = daily.setdefault(piece.hourly.currency, {})
+            for day, units in piece.by_day(start, end):
+                of_day[day] = of_day.get(day, 0) + units
     return SavingsReport(
         since=since,
         until=until,
@@ -73,9 +78,7 @@ def others_of(entries: Iterable[SavingEntry]) -> tuple[SavingsTotal, ...]:
     sums = _Sums()
     for one in entries:
         if one.cause is not SavingCause.COSTGUARD:
-            amounts = (one.predicted, one.realised, one.still_billed, one.realised_net)
-            whole = MachineDay(one.since.date(), one.since, one.counted_until, *amounts)
-            sums.add(one.cause.value, one.action_id, whole)
+            sums.add(one.cause.value, one.action_id, one.predicted, one.realised, one.still_billed, one.realised_net)
     return tuple(replace(line, name="", cause=SavingCause(line.name)) for line in sums.lines(_by_name))
 
 
@@ -89,7 +92,7 @@ def days_of(one: Realised, since: datetime, until: datetime) -> Iterator[Machine
             day.day,
             start,
             to,
-            *(_money(pieces, start, to) for pieces in (one.predicted, one.realised, one.kept, one.net)),
+            *(_money(pieces, start, to) for pieces in _kinds(one)),
         )
         start = to
 
@@ -150,14 +153,22 @@ class _Sums:
     def __init__(self) -> None:
         self._lines: dict[tuple[str, str], _Line] = {}
 
-    def add(self, name: str, action_id: str, each: MachineDay) -> None:
-        for money in each.predicted:
+    def add(
+        self,
+        name: str,
+        action_id: str,
+        predicted: Iterable[Money],
+        realised: Iterable[Money],
+        still_billed: Iterable[Money],
+        net: Iterable[Money],
+    ) -> None:
+        for money in predicted:
             self._line(name, money, action_id).predicted += money.amount
-        for money in each.realised:
+        for money in realised:
             self._line(name, money, action_id).realised += money.amount
-        for money in each.still_billed:
+        for money in still_billed:
             self._line(name, money, action_id).still_billed += money.amount
-        for money in each.net:
+        for money in net:
             line = self._line(name, money, action_id)
             line.net += money.amount
             line.net_actions.add(action_id)
@@ -178,7 +189,9 @@ class _Sums:
         return tuple(sorted(found, key=order))
 
     def _line(self, name: str, money: Money, action_id: str) -> _Line:
-        line = self._lines.setdefault((name, money.currency), _Line())
+        line = self._lines.get((name, money.currency))
+        if line is None:
+            line = self._lines[name, money.currency] = _Line()
         line.actions.add(action_id)
         return line
 
@@ -187,18 +200,43 @@ def _falls_in(one: Realised, since: datetime, until: datetime) -> bool:
     return one.saving.confirmed_at <= until and since < max(one.expected_until, one.standing_since)
 
 
-def _money(pieces: Iterable[PricedSpan], since: datetime, until: datetime) -> tuple[Money, ...]:
+def _money(pieces: Sequence[PricedSpan], since: datetime, until: datetime) -> tuple[Money, ...]:
     """What of the pieces falls into this time, one sum a currency; currencies of nothing stay, with zero."""
-    return totals(Money(piece.part(since, until), piece.hourly.currency) for piece in pieces)
+    (whole,) = _moneys(pieces, (since, until))
+    return whole
 
 
-def _series(daily: Mapping[str, Mapping[date, Decimal]], since: datetime, until: datetime) -> Iterator[DaySaved]:
+def _moneys(pieces: Sequence[PricedSpan], edges: Sequence[datetime]) -> list[tuple[Money, ...]]:
+    """The same for each stretch between these moments."""
+    if not pieces:
+        return [()] * (len(edges) - 1)
+    each = [[Money(part, piece.hourly.currency) for part in piece.parts(edges)] for piece in pieces]
+    return [(money,) for money in each[0]] if len(each) == 1 else [totals(parts) for parts in zip(*each, strict=True)]
+
+
+def _kinds(one: Realised) -> tuple[Sequence[PricedSpan], ...]:
+    return one.predicted, one.realised, one.kept, one.net
+
+
+def _months(since: datetime, until: datetime) -> tuple[list[str], list[datetime]]:
+    """The months of UTC that this time touches, and the moments that bound its part in each."""
+    month, edges = since.astimezone(timezone.utc).date().replace(day=1), [since]
+    names = []
+    while edges[-1] < until:
+        names.append(f"{month.year}-{month.month:02}")
+        month = (month + _LONGER_THAN_A_MONTH).replace(day=1)
+        edges.append(min(start_of(month, _UTC), until))
+    return names, edges
+
+
+def _series(daily: Mapping[str, Mapping[int, int]], since: datetime, until: datetime) -> Iterator[DaySaved]:
     """Every day of the time, for each currency."""
     for currency, of_day in sorted(daily.items()):
         day, last = since, until
         while day < last:
             current: Day = day_of(day, _UTC)
-            yield DaySaved(current.day, Money(of_day.get(current.day, _NOTHING), currency))
+            units = of_day.get(current.day.toordinal(), 0)
+            yield DaySaved(current.day, Money(Decimal(units).scaleb(-PLACES) if units else _NOTHING, currency))
             day = current.end
 
 

@@ -52,8 +52,7 @@ _TRANSLATED_FACTS = ("signal", "state", "mode", "kind", "part")
 _UNKNOWN_WHEN_NEGATIVE = ("local_disk_gib", "age_minutes")
 _MOMENTS = ("until", "due", "since", "read_at")
 _ISO_UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\+00:00|Z)")
-_KIB = 1024.0
-_BYTES_PER_GIB, _BYTES_PER_GB = 2**30, 10**9
+_KIB, _BYTES_PER_GIB, _BYTES_PER_GB = 1024.0, 2**30, 10**9
 UNITS: Mapping[SignalName, str] = MappingProxyType(
     {
         SignalName.GPU: "%",
@@ -68,8 +67,11 @@ UNITS: Mapping[SignalName, str] = MappingProxyType(
 
 def clean(text: object, limit: int = MAX_OUTSIDE_TEXT) -> str:
     """Text from outside, made safe to print: one line, no escapes, no bidi tricks, at most `limit` characters."""
-    raw = _SPACES.sub(" ", _ESCAPE.sub("", str(text)))
-    visible = "".join(char for char in raw if unicodedata.category(char) not in _INVISIBLE).strip()
+    raw = str(text)
+    if not (raw.isascii() and raw.isprintable()):
+        raw = _SPACES.sub(" ", _ESCAPE.sub("", raw))
+        raw = "".join(char for char in raw if unicodedata.category(char) not in _INVISIBLE)
+    visible = raw.strip()
     return visible if len(visible) <= limit else visible[: limit - 1] + "…"
 
 
@@ -86,8 +88,7 @@ def fill(
         value = _known(field.group(1), facts)
         return _shown(value, limit) if field.group(2) is None else _counted(field.group(2), value, language)
 
-    # facts go in last, in one pass: brackets and braces inside them are only text
-    return _FIELD.sub(shown, _PART.sub(part, text))
+    return _FIELD.sub(shown, _PART.sub(part, text))  # facts go in last: brackets and braces in them are only text
 
 
 def _say(group: str, key: str, language: Language, facts: Mapping[str, FactValue], limit: int = MAX_OWN_TEXT) -> str:
