@@ -116,11 +116,14 @@ def fill_with_audit(ledger: Path, entries: int) -> None:
         file.execute("PRAGMA synchronous = OFF")
         file.executemany(
             "INSERT INTO costguard_records (kind, key, version, schema, body) VALUES (?, ?, ?, ?, ?)",
-            ((one.kind, one.key, one.version, one.schema, body_text(one)) for one in _audit(entries // _OF_A_STOP)),
+            (
+                (one.kind, one.key, one.version, one.schema, body_text(one))
+                for one in audit_records(entries // _OF_A_STOP)
+            ),
         )
 
 
-def _audit(stops: int) -> Iterator[Record]:
+def audit_records(stops: int) -> Iterator[Record]:
     chains = -(-stops // _STOPS_A_CHAIN)
     for first in range(0, chains, len(SHARDS)):
         heads: dict[str, ChainHead] = {}

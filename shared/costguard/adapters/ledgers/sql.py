@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ _Result = TypeVar("_Result")
 _BUSY_SECONDS = 30  # a writer holds SQLite's lock for milliseconds; half a minute means it is stuck
 _ASK_AGAIN = 20  # transactions given up in a row; each means that another got through
 _GIVEN_UP = ("40001", "40P01")  # PostgreSQL: serialization_failure, deadlock_detected
+_SURROGATES, _AFTER_SURROGATES = range(0xD800, 0xE000), 0xE000  # no text has them
 _SETUP_LOCK = 7_311_042  # an arbitrary number shared by all Costguards: PostgreSQL has no safe concurrent CREATE TABLE
 
 _NAME = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")  # sorts as bytes, whatever the locale
@@ -49,16 +51,9 @@ _GET_MANY = sa.select(_RECORDS).where(
     _RECORDS.c.kind == sa.bindparam("of_kind"), _RECORDS.c.key.in_(sa.bindparam("of_keys", expanding=True))
 )
 _GET_VERSION = sa.select(_RECORDS.c.version).where(*_HERE)
-_PAGE = (
-    sa.select(_RECORDS)
-    .where(
-        _RECORDS.c.kind == sa.bindparam("of_kind"),
-        _RECORDS.c.key >= sa.bindparam("prefix"),
-        _RECORDS.c.key > sa.bindparam("after"),
-    )
-    .order_by(_RECORDS.c.key)
-    .limit(sa.bindparam("most"))
-)
+_FROM = (_RECORDS.c.kind == sa.bindparam("of_kind"), _RECORDS.c.key >= sa.bindparam("first"))
+_PAGE = sa.select(_RECORDS).where(*_FROM).order_by(_RECORDS.c.key).limit(sa.bindparam("most"))
+_PAGE_WITHIN = _PAGE.where(_RECORDS.c.key < sa.bindparam("end"))
 _INSERT = sa.insert(_RECORDS)
 _UPDATE = sa.update(_RECORDS).where(*_HERE, _RECORDS.c.version == sa.bindparam("expected"))
 _LIMIT_LOCKS = sa.text("SELECT set_config('lock_timeout', :limit, true)")
@@ -177,10 +172,14 @@ class SqlLedger(Ledger):
         return [record_from(*row) for row in rows]
 
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
-        asked = {"of_kind": kind, "prefix": prefix, "after": after, "most": limit}
+        # one lower bound: of two, SQLite seeks by the first and steps over all that the second leaves out. No key has
+        # a NUL, so none lies between `after` and what comes first here
+        asked = {"of_kind": kind, "first": f"{after}\x01" if after else prefix, "most": limit}
+        end = _end_of(prefix)
+        within = _PAGE if end is None else _PAGE_WITHIN
         with _as_ledger_errors(), self._reads.connect() as connection:
-            rows = connection.execute(_PAGE, asked).all()
-        records = [record_from(*row) for row in rows if row.key.startswith(prefix)]
+            rows = connection.execute(within, asked if end is None else {**asked, "end": end}).all()
+        records = [record_from(*row) for row in rows]
         return records, len(records) == limit
 
     def _write(self, operations: Sequence[Put | VersionCheck]) -> None:
@@ -204,6 +203,15 @@ class SqlLedger(Ledger):
                 raise _ledger_error(err) from err
         message = f"other writers got ahead {_ASK_AGAIN} times in a row; nothing was changed"
         raise VersionConflictError(message)
+
+
+def _end_of(prefix: str) -> str | None:
+    """What sorts right after every key with this prefix; None where only the end of the kind does."""
+    whole = prefix.rstrip(chr(sys.maxunicode))
+    if not whole:
+        return None
+    last = ord(whole[-1]) + 1
+    return whole[:-1] + chr(_AFTER_SURROGATES if last in _SURROGATES else last)
 
 
 def _lock(connection: sa.Connection, operations: Sequence[Put | VersionCheck]) -> None:

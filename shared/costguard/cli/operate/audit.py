@@ -10,7 +10,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, Sandbox, examples
 from costguard.cli.output import CommandResult, emit
-from costguard.cli.program import ledger_in_use, workplace
+from costguard.cli.program import ledger_in_use, nothing_thrown_away, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import phrase
 
@@ -46,7 +46,7 @@ def verify(
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.engine.ledger.audit.verify import verify as verified
 
-        with ledger_in_use(here) as memory:
+        with ledger_in_use(here) as memory, nothing_thrown_away():
             found = verified(memory.store)
         total = phrase("audit_whole", here.language, entries=found.entries, chains=found.chains, intents=found.intents)
         if found.problems:

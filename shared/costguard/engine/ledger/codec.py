@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from costguard.domain.errors import InvalidInputError, LedgerError, NewerSchemaError, VersionConflictError
@@ -55,7 +55,16 @@ UPCASTERS: Upcasters = {
 
 def newest_schema(kind: str, upcasters: Upcasters = UPCASTERS) -> int:
     """The schema this program writes for `kind`."""
+    return _newest_known(kind) if upcasters is UPCASTERS else _newest(kind, upcasters)
+
+
+def _newest(kind: str, upcasters: Upcasters) -> int:
     return 1 + max((schema for known, schema in upcasters if known == kind), default=0)
+
+
+@cache
+def _newest_known(kind: str) -> int:
+    return _newest(kind, UPCASTERS)
 
 
 def upcast(record: Record, upcasters: Upcasters = UPCASTERS) -> Body:

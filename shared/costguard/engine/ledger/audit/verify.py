@@ -7,6 +7,7 @@ are read before the entries, so that what is written meanwhile is in both; what 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,26 +33,31 @@ UNDO = "undo-"
 """How the run id of what people took back begins. No run anchors such a chain: it is known by its intent."""
 
 _COMPARED = ("case_id", "decision_id", "verb", "run_epoch", "rule_digest")
+_NOTHING: frozenset[str] = frozenset()
 _INTENT, _OUTCOME = AuditWhat.INTENT.value, AuditWhat.OUTCOME.value
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What an intent's record says."""
+    """What an intent's record says, and of its action no more than is compared: a ledger has many."""
 
     chain: str
     outcome: str | None
-    action: Mapping[str, Any]
+    decided: tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class Ledgered:
-    """The intents of a ledger, and what its audit says of them while the entries pass."""
+    """The intents of a ledger, and what its audit says of them while the entries pass.
+
+    `told` has the key of the last entry that tells of an intent, and whether that tells another thing than the intent.
+    """
 
     kept: dict[str, _Kept] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
-    told: dict[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
-    outcomes: dict[str, set[str]] = field(default_factory=dict)
+    told: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    outcomes: dict[str, frozenset[str]] = field(default_factory=dict)
+    _alike: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
 
     def undone(self) -> set[str]:
         """The run ids of what people took back."""
@@ -65,10 +71,13 @@ class Ledgered:
             return
         if what == _INTENT and isinstance(facts.get("action"), Mapping):
             action = facts["action"]
-            if isinstance(action.get("action_id"), str):
-                self.told[action["action_id"]] = (key, action)
+            action_id = action.get("action_id")
+            if isinstance(action_id, str):
+                kept = self.kept.get(action_id)
+                self.told[action_id] = (key, kept is not None and _decided(action) != kept.decided)
         elif what == _OUTCOME and isinstance(facts.get("action_id"), str):
-            self.outcomes.setdefault(facts["action_id"], set()).add(str(facts.get("outcome")))
+            said = self.outcomes.get(facts["action_id"], _NOTHING) | {str(facts.get("outcome"))}
+            self.outcomes[facts["action_id"]] = self._alike.setdefault(said, said)
 
 
 def intents_of(store: RecordStore) -> Ledgered:
@@ -92,10 +101,10 @@ def disagreements(store: RecordStore, found: Ledgered, pruned: Collection[str]) 
         told = found.told.get(action_id)
         if told is None and kept.chain not in pruned:
             yield f"intent {action_id}: no entry of {kept.chain} tells of it: that was removed, or the intent was added"
-        if told is not None and any(told[1].get(name) != kept.action.get(name) for name in _COMPARED):
+        if told is not None and told[1]:
             yield f"intent {action_id}: is not the one that {told[0]} tells of: it was changed"
         if kept.chain.partition("/")[2] not in shards:
-            yield from _outcome(store, action_id, kept, found.outcomes.get(action_id, set()))
+            yield from _outcome(store, action_id, kept, found.outcomes.get(action_id, _NOTHING))
     intents = IntentRepository(store)
     for action_id in sorted({*found.told, *found.outcomes} - found.kept.keys() - found.unread.keys()):
         if intents.get(action_id) is None:  # else it was written during this reading
@@ -103,7 +112,7 @@ def disagreements(store: RecordStore, found: Ledgered, pruned: Collection[str]) 
             yield f"intent {action_id}: {where} tells of it, and it is not in the ledger: it was removed"
 
 
-def _outcome(store: RecordStore, action_id: str, kept: _Kept, told: set[str]) -> Iterator[str]:
+def _outcome(store: RecordStore, action_id: str, kept: _Kept, told: frozenset[str]) -> Iterator[str]:
     if kept.outcome is not None and kept.outcome not in told:
         yield f"intent {action_id}: no entry tells of its outcome {kept.outcome}: that was removed, or it was changed"
         return
@@ -117,7 +126,12 @@ def _outcome(store: RecordStore, action_id: str, kept: _Kept, told: set[str]) ->
 def _kept(intent: Intent, body: Mapping[str, Any]) -> _Kept:
     outcome = intent.outcome.value if intent.outcome is not None else None
     action = body.get("action")
-    return _Kept(f"{intent.run_id}/{intent.action.subject.shard}", outcome, action if isinstance(action, dict) else {})
+    chain = sys.intern(f"{intent.run_id}/{intent.action.subject.shard}")
+    return _Kept(chain, outcome, _decided(action if isinstance(action, dict) else {}))
+
+
+def _decided(action: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(action.get(name) for name in _COMPARED)
 
 
 @dataclass(frozen=True, slots=True)
