@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from tests.builders import case
 from tests.git_rig import ENVIRONMENT, Repository
 
 from cloudstand.clock import MovedClock
@@ -353,3 +354,86 @@ def test_a_policy_without_exceptions_says_so(desk: Desk, capsys: pytest.CaptureF
     (desk.checkout / "exceptions.yaml").unlink()
     assert desk.run("exceptions") == Exit.OK
     assert "The policy has no exceptions." in capsys.readouterr().out
+
+
+APPROVERS = b'notify:\n  default: "slack:#finops"\n  answers: {slack_team: T0AAAAAA, approvers: [U0KIM000, U0LEE000]}\n'
+
+
+@pytest.fixture
+def case_open(desk: Desk) -> Desk:
+    """As `desk`, with a policy that has approvers, and a case of the machine in the ledger."""
+    (desk.checkout / "costguard.yaml").write_bytes(POLICY + APPROVERS)
+    memory = open_memory(load_settings({"COSTGUARD_LEDGER": f"sqlite:///{desk.root}/ledger.sqlite3"}))
+    memory.cases.commit(None, case(subject=REF, owner="research"), run_id="run", now=NOW)
+    memory.store.close()
+    return desk
+
+
+def in_ledger(desk: Desk, *more: str, until: str = "2026-12-24") -> int:
+    given = ["--until", until, "--because", "release", "--in-ledger", "--by", "U0LEE000"]
+    return desk.run("exception", "ask", "i-0123456789abcdef0", *given, *more)
+
+
+def states(desk: Desk, capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, str]]:
+    capsys.readouterr()
+    assert desk.run("exceptions", "--json") == Exit.OK
+    told = json.loads(capsys.readouterr().out)["exceptions"]
+    return [(one["state"], one["approver"], one["monthly_cost"]["amount"]) for one in told if one["where"] == "ledger"]
+
+
+def test_where_no_repository_is_the_ledger_keeps_it_once_an_approver_agreed(
+    case_open: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = case_open
+    assert in_ledger(desk, "--json") == Exit.OK
+    said = json.loads(capsys.readouterr().out)
+    assert (said["code"], said["until"]) == ("exception_asked", "2026-12-25T00:00:00Z")
+    assert states(desk, capsys) == [("waits", "", "2993.00")]
+    assert in_ledger(desk) == Exit.OK
+    assert "was asked for already" in capsys.readouterr().out
+    assert desk.run("exception", "agree", "i-0123456789abcdef0", "--by", "U0LEE000") == Exit.BAD_INPUT
+    assert "somebody else has to agree" in capsys.readouterr().err
+    assert desk.run("exception", "agree", "i-0123456789abcdef0", "--by", "kim") == Exit.BAD_INPUT
+    assert "Only approvers" in capsys.readouterr().err
+    assert states(desk, capsys) == [("waits", "", "2993.00")]
+    assert desk.run("exception", "agree", str(REF), "--by", "U0KIM000") == Exit.OK
+    assert "is left alone until" in capsys.readouterr().out
+    assert states(desk, capsys) == [("lasts", "U0KIM000", "2993.00")]
+    assert desk.run("exception", "end", str(REF), "--by", "lee") == Exit.OK
+    assert "Ended:" in capsys.readouterr().out
+    assert states(desk, capsys) == []
+    assert desk.run("exception", "end", str(REF), "--by", "lee") == Exit.BAD_INPUT
+    assert BRANCH not in desk.branches(), "no repository was asked"
+
+
+def test_what_was_asked_for_is_taken_back(case_open: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    assert in_ledger(case_open) == Exit.OK
+    assert case_open.run("exception", "end", "i-0123456789abcdef0", "--json") == Exit.OK
+    assert '"held": false' in capsys.readouterr().out
+    assert case_open.run("exception", "agree", "i-0123456789abcdef0", "--by", "U0KIM000") == Exit.BAD_INPUT
+    assert "is over" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--until", "2027-12-24"), "lasts 180 days at most"),
+        (("--until", "2026-11-20"), "is past"),
+        (("--because", " "), "reason is empty"),
+    ],
+)
+def test_what_may_not_be_asked_of_the_ledger_says_what_may(
+    case_open: Desk, words: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert in_ledger(case_open, *words) == Exit.BAD_INPUT
+    assert said in capsys.readouterr().err
+    assert states(case_open, capsys) == []
+
+
+def test_without_a_case_or_an_approver_nothing_is_asked_for(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    assert in_ledger(desk) == Exit.BAD_INPUT
+    assert "no case is known" in capsys.readouterr().err
+    assert desk.ask("--approver", "") == Exit.BAD_INPUT
+    assert "--approver is missing" in capsys.readouterr().err
+    assert desk.run("exception", "agree", "i-0123456789abcdef0", "--by", "U0KIM000") == Exit.BAD_INPUT
+    assert "has none that was asked for" in capsys.readouterr().err

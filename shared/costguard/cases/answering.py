@@ -69,14 +69,15 @@ def enough(votes: Iterable[Vote], needed: int, now: datetime, *, apart: bool = F
 
 def _apart(votes: Iterable[Vote]) -> bool:
     """A person who says so in Slack and at the command line is one person: ids are compared without their channel."""
-    people = {_id_in(vote.by) for vote in votes}
+    people = {person_id(vote.by) for vote in votes}
     return any(
         vote.role is Role.APPROVER or (vote.role is Role.BOTH and len(people) > 1) for vote in votes if not vote.asked
     )
 
 
-def _id_in(by: str) -> str:
-    return by.rpartition("/")[2].rpartition(":")[2]
+def person_id(by: str) -> str:
+    """A person's id without the channel that proved it."""
+    return by.rpartition("/")[2].rpartition(":")[2].rstrip(")")
 
 
 def with_vote(votes: Iterable[Vote], vote: Vote, now: datetime) -> tuple[Vote, ...]:
@@ -103,10 +104,11 @@ class AnswerContext:
 
     `came_through` is the channel that the answer came through, in the channel's own words. `told` are the notices that
     offered it; `anywhere`: whoever may answer for it need not come through their channel. `votes` are those for the
-    same thing, `asked` those who want the subject of the case stopped now.
-    `people` may answer for the case's owner. `kept_until` is None where nobody keeps it. `disowned` are the names that
-    count no more. `policy_usable` is False while the policy in force is too old to act on. `may_start`: it lets
-    machines be started again. `start_until` is when trying ends that somebody asked for, None where nobody did.
+    same thing, `asked` those who want the subject of the case stopped now. `people` may answer for the case's owner.
+    `kept_until` is None where nobody keeps it. `disowned` are the names that count no more. `policy_usable` is False
+    while the policy in force is too old to act on. `may_start`: it lets machines be started again. `start_until` is
+    when trying ends that somebody asked for, None where nobody did. `longest_exception` is zero where nobody else could
+    agree to one.
     """
 
     case: Case | None
@@ -123,6 +125,7 @@ class AnswerContext:
     anywhere: bool = False
     may_start: bool = False
     start_until: datetime | None = None
+    longest_exception: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +175,15 @@ def weigh(answer: Answer, ground: AnswerContext) -> Weighed:
             found = _not_mine(answer, case, ground)
         case AnswerKind.START:
             found = _start(answer, case, ground)
+        case AnswerKind.EXCEPT:
+            found = _except(answer, case, ground)
         case _:
             assert_never(answer.kind)
     return replace(found, facts={**named, **found.facts})
 
 
 def takes_two(hourly: Money | None, terms: AnswerTerms) -> bool:
-    """Whether stopping what costs this much takes two people.
-
-    Where amounts are set, what has no known price, or a price in a currency that is not among them, is above them.
-    """
+    """Whether stopping what costs this much takes two people; an unknown price does where amounts are set."""
     return is_above(hourly, terms.two_above or None)
 
 
@@ -354,6 +356,21 @@ def _start(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
         return Refused(AnswerCode.START_STANDS, {"until": _moment(ground.start_until)})
     until = ground.now + START_VALID_FOR
     return Accepted(AnswerCode.START_ASKED, {"until": _moment(until)}, until=until)
+
+
+def _except(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
+    """Whoever may keep may ask: nothing is held by it before somebody else agrees."""
+    if case.guard not in OF_MACHINES:
+        return Refused(AnswerCode.EXCEPTION_NO_MACHINE)
+    length, longest = answer.length, ground.longest_exception
+    if not ground.policy_usable or not longest:
+        return Refused(AnswerCode.EXCEPTION_OFF if ground.policy_usable else AnswerCode.POLICY_BROKEN)
+    if length is None or not timedelta(0) < length <= longest:
+        return Refused(AnswerCode.EXCEPTION_TOO_LONG, {"days": longest.days})
+    until = ground.now + length
+    if ground.kept_until is not None and ground.kept_until >= until:
+        return Refused(AnswerCode.KEPT_LONGER, {"until": _moment(ground.kept_until)})
+    return Accepted(AnswerCode.EXCEPTION_ASKED, {"until": _moment(until)}, until=until)
 
 
 def _needed(ground: AnswerContext) -> int:

@@ -21,7 +21,8 @@ class AnswerKind(str, Enum):
     """`STOP_NOW` ends the wait for a stop; `APPROVE` lets one waiting decision pass; neither lifts another rail.
 
     `NOT_MINE` asks for the next owner. A `KEEP` beats the others and every action not yet claimed. `START` has a
-    machine started again that Costguard stopped.
+    machine started again that Costguard stopped. `EXCEPT` asks for an exception, which holds nothing until an approver
+    agrees.
     """
 
     KEEP = "keep"
@@ -29,6 +30,7 @@ class AnswerKind(str, Enum):
     APPROVE = "approve"
     NOT_MINE = "not_mine"
     START = "start"
+    EXCEPT = "except"
 
 
 class AnswerCode(str, Enum):
@@ -44,6 +46,9 @@ class AnswerCode(str, Enum):
     APPROVAL_NEEDS_APPROVER = "approval_needs_approver"
     DISOWNED = "disowned"
     START_ASKED = "start_asked"
+    EXCEPTION_ASKED = "exception_asked"
+    EXCEPTION_NEEDS_ANOTHER = "exception_needs_another"
+    EXCEPTION_AGREED = "exception_agreed"
     # it stands already
     KEPT_LONGER = "kept_longer"
     STOP_STANDS = "stop_stands"
@@ -52,12 +57,16 @@ class AnswerCode(str, Enum):
     APPROVAL_WAITS = "approval_waits"
     DISOWNED_BEFORE = "disowned_before"
     START_STANDS = "start_stands"
+    EXCEPTION_WAITS = "exception_waits"
+    EXCEPTION_STANDS = "exception_stands"
     # whose it is not to say
     NOT_SET_UP = "not_set_up"
     FOREIGN_TEAM = "foreign_team"
     FOREIGN_CHANNEL = "foreign_channel"
     NOT_AMONG_OWNERS = "not_among_owners"
+    NOT_AMONG_APPROVERS = "not_among_approvers"
     ASKED_BY_THEMSELVES = "asked_by_themselves"
+    EXCEPTION_OWN = "exception_own"
     # too late, or not what the notice offered
     UNKNOWN = "unknown"
     OVER = "over"
@@ -69,6 +78,10 @@ class AnswerCode(str, Enum):
     NOTHING_TO_START = "nothing_to_start"
     START_OFF = "start_off"
     START_SPENT = "start_spent"
+    EXCEPTION_OFF = "exception_off"
+    EXCEPTION_OVER = "exception_over"
+    EXCEPTION_TOO_LONG = "exception_too_long"
+    EXCEPTION_NO_MACHINE = "exception_no_machine"
     WAITS_FOR_APPROVAL = "waits_for_approval"
     IS_KEPT = "is_kept"
     NO_OWNER = "no_owner"

@@ -25,7 +25,7 @@ from costguard.guards.rules.common import Consent, Limits, Mode, Scarce, barring
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.plan import CapUse, RuleLimit
 from costguard.planning.rollout import Rollout
-from costguard.policy.model.policy import Exemption, Policy
+from costguard.policy.model.policy import IN_LEDGER, Exemption, Policy
 from costguard.policy.model.protection import protected_by_tag
 
 HELD_BY_A_CAP = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_MONEY})
@@ -331,14 +331,14 @@ def key_exception(key: EncryptionKey, policy: Policy, now: datetime) -> Reason |
 
 
 def _agreed(exempted: Exemption) -> Reason:
-    return Reason(
-        ReasonCode.EXCEPTION,
-        {
-            "reason": exempted.reason,
-            "approver": exempted.approver,
-            "until": exempted.expires_at.isoformat(timespec="minutes"),
-        },
-    )
+    facts: dict[str, FactValue] = {
+        "reason": exempted.reason,
+        "approver": exempted.approver,
+        "until": exempted.expires_at.isoformat(timespec="minutes"),
+    }
+    if exempted.where == IN_LEDGER:
+        facts["kept_in"] = IN_LEDGER
+    return Reason(ReasonCode.EXCEPTION, facts)
 
 
 def overlaid(finding: Finding, instance: Instance, policy: Policy, now: datetime) -> Finding:

@@ -11,6 +11,7 @@ import typer
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import CommandResult, emit
 from costguard.cli.people.answers import text_of, who_says
+from costguard.cli.people.ledger_exceptions import AGREE_EXAMPLES, END_EXAMPLES, agree, ask_in_ledger, end
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language, clean, label, phrase
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from costguard.adapters.policy_sources.changes import Pushed
     from costguard.adapters.policy_sources.forges import Forge
+    from costguard.cases.excepting import ExceptionAsk
+    from costguard.cli.program import CliContext
     from costguard.domain.money import Money
     from costguard.domain.refs import ResourceRef
     from costguard.engine.ledger.memory import Memory
@@ -36,6 +39,10 @@ EXCEPTIONS_EXAMPLES = examples("costguard exceptions", "costguard exceptions --p
 _HOURS_A_MONTH = 730
 
 
+app.command(epilog=AGREE_EXAMPLES)(agree)
+app.command(epilog=END_EXAMPLES)(end)
+
+
 @app.callback()
 def exception() -> None:
     """Ask that a machine is left alone until a date."""
@@ -48,7 +55,7 @@ def ask(
     *,
     until: Annotated[str, typer.Option("--until", metavar="DATE", help="The last day, or a moment with its zone.")],
     because: Annotated[str, typer.Option("--because", metavar="TEXT", help="Why, for whoever agrees.")],
-    approver: Annotated[str, typer.Option("--approver", metavar="NAME", help="Who agrees to it; not who asks.")],
+    approver: Annotated[str, typer.Option("--approver", metavar="NAME", help="Who agrees to it; not who asks.")] = "",
     owner: Annotated[
         str, typer.Option("--owner", metavar="NAME", help="Whose it is.", show_default="as its case says")
     ] = "",
@@ -65,7 +72,11 @@ def ask(
     api: Annotated[
         str, typer.Option("--api", metavar="URL", help="The forge's API.", show_default="that of the remote's host")
     ] = "",
+    in_ledger: Annotated[
+        bool, typer.Option("--in-ledger", help="Where no repository is: the ledger keeps it, once an approver agreed.")
+    ] = False,
     by: By = "",
+    policy: PolicyPath = "",
     ledger: LedgerUrl = "",
     sandbox: Sandbox = False,
     as_json: Json = False,
@@ -75,13 +86,19 @@ def ask(
 
     Nothing is excepted before the change is merged and published. The work tree is not touched, no branch is
     overwritten, and the file keeps its comments and its order. With COSTGUARD_FORGE_TOKEN a pull request is opened on
-    GitHub or GitLab; without, the branch is pushed.
+    GitHub or GitLab; without, the branch is pushed. With --in-ledger one of the policy's approvers has to agree, who
+    did not ask: by the button in Slack, or with `costguard exception agree`.
     """
     from costguard.policy.exceptions import ExceptionRequest, check_request
 
-    with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
         now = here.clock.now()
         expires = moment_of(until)
+        if in_ledger:
+            emit(_asked_in_ledger(here, resource, because, expires, by), as_json=as_json)
+        if not approver:
+            message = "--approver is missing: who agrees to it; with --in-ledger it is an approver of the policy"
+            raise InvalidInputError(message)
         with ledger_in_use(here) as memory:
             known = _known(memory, resource)
         if owner and known.owner and owner != known.owner:
@@ -124,6 +141,16 @@ def ask(
     emit(CommandResult(told, lines=lines), as_json=as_json)
 
 
+def _asked_in_ledger(here: CliContext, resource: str, because: str, expires: datetime, by: str) -> CommandResult:
+    from costguard.policy.exceptions import ExceptionRequest
+
+    with ledger_in_use(here) as memory:
+        known = _known(memory, resource)
+        whose, who = known.owner or "-", who_says(text_of(by, "--by"))
+        asked = ExceptionRequest(str(known.ref), whose, because.strip(), "notify.answers.approvers", expires, who)
+        return ask_in_ledger(here, memory, asked, here.clock.now())
+
+
 def exceptions(
     ctx: typer.Context,
     *,
@@ -133,12 +160,13 @@ def exceptions(
     as_json: Json = False,
     lang: Lang = None,
 ) -> None:
-    """List the policy's exceptions: whose, until when, who agreed, and what each costs while it lasts.
+    """List exceptions of the policy and of the ledger: whose, until when, who agreed, and what each costs.
 
     The cost is what the last look of a run found running, at list price; of a selection of machines, and of what no run
-    has seen, it is not known. Those that end within seven days are marked.
+    has seen, it is not known. Those that end within seven days are marked, and those that wait for an approver.
     """
     from costguard.bootstrap import read_policy
+    from costguard.engine.ledger.exceptions import exemption_of
     from costguard.report.json_values import moment
     from costguard.report.tables import Column, Table
 
@@ -146,9 +174,15 @@ def exceptions(
         found, now, language = read_policy(here.settings).exemptions, here.clock.now(), here.language
         with ledger_in_use(here) as memory:
             seen = _metered(memory)
+            kept = memory.snoozes.active(now).values()
+            found += tuple(exemption_of(each) for each in kept if each.approver)
+            found += tuple(_asked_for(each) for each in memory.exceptions.all() if each.is_open(now))
     ordered = sorted(found, key=lambda each: (each.expires_at, each.where))
     told = [_told(each, _cost_of(each, seen), now) for each in ordered]
-    titles = ("resource", "owner", "exception_until", "exception_state", "cost_month", "exception_approver", "why")
+    titles = (
+        *("resource", "owner", "exception_until", "exception_state", "cost_month", "exception_approver"),
+        *("exception_where", "why"),
+    )
     columns = tuple(Column(name, label(name, language), numeric=name == "cost_month") for name in titles)
     rows = tuple(
         (
@@ -158,6 +192,7 @@ def exceptions(
             phrase(f"exception_{one['state']}", language, days=(each.expires_at - now).days),
             _month(_cost_of(each, seen), language),
             clean(each.approver),
+            clean(each.where),
             clean(each.reason),
         )
         for each, one in zip(ordered, told, strict=True)
@@ -290,12 +325,21 @@ def _cost_of(each: Exemption, seen: Mapping[ResourceRef, Money | None]) -> Money
     return found[0] if len(found) == 1 else None
 
 
+def _asked_for(asked: ExceptionAsk) -> Exemption:
+    """As one that nobody agreed to yet."""
+    from costguard.guards.rules.common import Selector
+    from costguard.policy.model.policy import IN_LEDGER, Exemption
+
+    return Exemption(Selector(resources=(asked.ref_text,)), asked.owner, asked.reason, "", asked.until, IN_LEDGER)
+
+
 def _told(each: Exemption, hourly: Money | None, now: datetime) -> dict[str, Any]:
     from costguard.engine.notify.exceptions import ENDING
     from costguard.report.json_values import moment, money_json
 
     left = each.expires_at - now
     state = "ended" if left <= timedelta(0) else "ends_soon" if left <= ENDING else "lasts"
+    state = state if each.approver else "waits"  # a policy names one for each of its own
     return {
         "what": _what(each),
         "where": each.where,

@@ -95,6 +95,10 @@ def snooze(memory: Memory, subject: ResourceRef, length: timedelta, by: str, rea
     if not timedelta(0) < length <= MAX_SNOOZE:
         message = f"a snooze lasts more than nothing and at most {MAX_SNOOZE.days} days; an exception may last longer"
         raise InvalidInputError(message)
+    agreed, _ = memory.snoozes.of(str(subject), now)
+    if agreed is not None and agreed.approver and agreed.until > now + length:
+        message = f"{subject} is excepted until {agreed.until:%Y-%m-%d %H:%M} UTC; `costguard exception end` ends that"
+        raise InvalidInputError(message)
     kept = Snooze(str(subject), now + length, by, reason, now)
     memory.snoozes.set(kept)
     return kept

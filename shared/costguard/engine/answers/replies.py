@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from typing_extensions import assert_never
 
@@ -19,8 +19,10 @@ from costguard.cases.answering import (
     Weighed,
     approval_code,
     enough,
+    person_id,
     weigh,
 )
+from costguard.cases.excepting import ExceptionAsk
 from costguard.domain.answers import Answer, AnswerCode, AnswerKind, AnswerRef, Person
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
@@ -140,7 +142,14 @@ def _ground(
         disowned=memory.disowned.of(subject)[0],
         may_start=policy is not None and policy.start_again,
         start_until=_start_until(memory, subject) if answer.kind is AnswerKind.START else None,
+        longest_exception=_longest(policy, answer.by),
     )
+
+
+def _longest(policy: Policy | None, by: Person) -> timedelta:
+    """How long an exception may last that they ask for: somebody else has to be there who may agree."""
+    others = {*policy.answers.approvers} - {person_id(str(by))} if policy is not None else set()
+    return policy.longest_exception if policy is not None and others else timedelta(0)
 
 
 def _start_until(memory: Memory, subject: str) -> datetime | None:
@@ -167,8 +176,28 @@ def _written(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now
             return accepted if added else Refused(AnswerCode.DISOWNED_BEFORE, accepted.facts)
         case AnswerKind.START:
             return _start_asked(memory, answer, case, accepted, now)
+        case AnswerKind.EXCEPT:
+            return _exception_asked(memory, answer, case, accepted, now)
         case _:
             assert_never(answer.kind)
+
+
+def _exception_asked(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:
+    wanted = ExceptionAsk(
+        ref_text=str(case.subject),
+        case_key=case.key,
+        case_id=case.case_id,
+        rule=case.rule,
+        owner=case.owner,
+        by=spoken(answer.by),
+        reason=answer.reason,
+        until=accepted.until or now,
+        asked_at=now,
+    )
+    stands = memory.exceptions.ask(wanted)
+    if stands is None:
+        return accepted
+    return Refused(AnswerCode.EXCEPTION_WAITS, {**accepted.facts, "until": stands.until.isoformat(timespec="minutes")})
 
 
 def _start_asked(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:

@@ -21,6 +21,7 @@ from costguard.engine.ledger.approvals import (
 from costguard.engine.ledger.audit.audit import AuditTrail
 from costguard.engine.ledger.caps import CapRepository
 from costguard.engine.ledger.cases import CaseRepository, IntentRepository
+from costguard.engine.ledger.exceptions import ExceptionRepository
 from costguard.engine.ledger.learned import IdentityRepository, LaunchRepository
 from costguard.engine.ledger.outbox import OutboxRepository
 from costguard.engine.ledger.publications import PolicyRepository
@@ -68,6 +69,7 @@ class Memory:
     identity: IdentityRepository
     keep_tags: KeepTagRepository
     starts: StartRepository
+    exceptions: ExceptionRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -93,6 +95,7 @@ class Memory:
             identity=IdentityRepository(store),
             keep_tags=KeepTagRepository(store, audit),
             starts=StartRepository(store, audit),
+            exceptions=ExceptionRepository(store, audit),
         )
 
     @property

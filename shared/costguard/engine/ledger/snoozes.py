@@ -13,18 +13,23 @@ from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail
 from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
 from costguard.ports import Put, RecordStore, VersionCheck
 
-_KIND = "snooze"
+SNOOZE = _KIND = "snooze"
 
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """Leave the resource `ref_text` (a whole id) alone before `until`; who asked, why, and when."""
+    """Leave the resource `ref_text` (a whole id) alone before `until`; who asked, why, and when.
+
+    With an `approver` it is an exception that was agreed to, of a machine of `owner`.
+    """
 
     ref_text: str
     until: datetime
     by: str
     reason: str
     at: datetime
+    approver: str = ""
+    owner: str = ""
 
 
 class SnoozeRepository:
@@ -105,6 +110,8 @@ class SnoozeRepository:
 
 def _entry(snooze: Snooze, now: datetime) -> AuditEntry:
     facts = {"resource": snooze.ref_text, "until": snooze.until.isoformat(), "by": snooze.by, "reason": snooze.reason}
+    if snooze.approver:
+        facts["approver"] = snooze.approver
     return AuditEntry(now, OPERATOR, "snooze", AuditWhat.SNOOZE, facts)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 
+from costguard.domain.findings import Finding
+from costguard.domain.reasons import ReasonCode
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.run.run_context import RunContext
-from costguard.guards.rules.common import Mode
+from costguard.guards.rules.common import Mode, Selector
 from costguard.policy.model.ownership import channel_of
+from costguard.policy.model.policy import IN_LEDGER, Exemption
 from costguard.policy.model.terms import digest_of
 from costguard.report.notices.policy import exception_ends
 from costguard.report.words.sentences import Language
@@ -17,8 +20,10 @@ ENDING = timedelta(days=7)
 """So long before it ends it is said to end."""
 
 
-def ending_exceptions(world: RunContext) -> Iterator[OutboxNotice]:
+def ending_exceptions(world: RunContext, findings: Iterable[Finding] = ()) -> Iterator[OutboxNotice]:
     """Those to be told of now; the outbox keeps each once, and drops it once the exception has ended.
+
+    Those of the ledger are known by the `findings` of a run, which they are shown in.
 
     Nobody is told while no rule of machines tells anybody anything. One that is renewed has another end: it is another.
     """
@@ -30,8 +35,8 @@ def ending_exceptions(world: RunContext) -> Iterator[OutboxNotice]:
         (digest_of(each.owns), each.owner): each.expires_at
         for each in sorted(policy.exemptions, key=lambda one: one.expires_at)
     }
-    for each in policy.active_exemptions(now):
-        if each.expires_at > now + ENDING or lasting[digest_of(each.owns), each.owner] > each.expires_at:
+    for each in (*policy.active_exemptions(now), *_of_the_ledger(findings)):
+        if each.expires_at > now + ENDING or lasting.get((digest_of(each.owns), each.owner), now) > each.expires_at:
             continue
         worded = exception_ends(each, zone, Language(world.language))
         yield OutboxNotice(
@@ -47,3 +52,12 @@ def ending_exceptions(world: RunContext) -> Iterator[OutboxNotice]:
             next_attempt_at=now,
             holds_until=each.expires_at,
         )
+
+
+def _of_the_ledger(findings: Iterable[Finding]) -> Iterator[Exemption]:
+    for finding in findings:
+        facts = finding.reason.facts
+        if finding.reason.code is ReasonCode.EXCEPTION and facts.get("kept_in") == IN_LEDGER:
+            until = datetime.fromisoformat(str(facts["until"]))
+            whose = Selector(resources=(str(finding.subject),))
+            yield Exemption(whose, finding.owner, str(facts["reason"]), str(facts["approver"]), until, IN_LEDGER)

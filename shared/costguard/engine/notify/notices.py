@@ -112,8 +112,8 @@ def zone_of(world: RunContext) -> str:
 def _news(world: RunContext, index: PlanIndex) -> Iterator[OutboxNotice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
     yield from announcements(world)
-    yield from ending_exceptions(world)
     plan = index.plan
+    yield from ending_exceptions(world, plan.findings)
     barred = {item.action.case_id: item for item in plan.held if item.reason.code in _BARS_TOLD}
     unannounced = {
         item.action.case_id

@@ -20,6 +20,7 @@ from costguard.domain.findings import ShardFacts
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.engine.guards.registry import GUARDS, runner_of
+from costguard.engine.ledger.exceptions import with_agreed
 from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
 from costguard.engine.ledger.notices import OutboxNotice
@@ -195,7 +196,7 @@ def _plan_now(world: RunContext, run_id: str, seen: Scan, *, deadline: datetime 
         guard=world.guard,
         run_id=run_id,
         now=now,
-        policy=world.policy,
+        policy=with_agreed(world.policy, snoozes.values(), now),
         facts=seen.facts,
         verdicts=verdicts_on(world.policy, seen.facts, now),  # once a plan: after a wait what was measured is older
         cases=cases,

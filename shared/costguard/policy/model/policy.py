@@ -62,11 +62,15 @@ class AnswerTerms:
     two_above: tuple[Money, ...] = ()
 
 
+IN_LEDGER = "ledger"
+"""The place of an exception that stands in no file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exemption:
     """An agreed exception: matching instances are shown and never touched until `expires_at`.
 
-    `where` is its place in the policy, for messages; it is no part of what the policy says.
+    `where` is its place in the policy, or the ledger, for messages; it is no part of what the policy says.
     """
 
     owns: Selector

@@ -74,6 +74,8 @@ def answer_label(kind: AnswerKind, length: timedelta | None, language: Language)
             return phrase("answer_not_mine", language)
         case AnswerKind.START:
             return phrase("answer_start", language)
+        case AnswerKind.EXCEPT:
+            return phrase("answer_except", language)
         case _:
             assert_never(kind)
 
@@ -83,7 +85,7 @@ def answer_asks(kind: AnswerKind, what: str, language: Language, disk: str = "",
 
     `disk` is what is lost by it, `scarce` the type that may not start again.
     """
-    if kind is AnswerKind.KEEP:
+    if kind in {AnswerKind.KEEP, AnswerKind.EXCEPT}:
         return ""
     return phrase(f"asks_{kind.value}", language, what=clean(what), disk=disk, scarce=clean(scarce))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from costguard.cases.excepting import ExceptionAsk
 from costguard.policy.model.policy import Exemption
 from costguard.report.notices.machines import Notice, local_time
 from costguard.report.words.sentences import Language, clean, label, phrase
@@ -31,3 +32,26 @@ def exception_ends(exemption: Exemption, zone: str, language: Language = Languag
     )
     lines = (phrase("exception_ending_means", language), phrase("exception_ending_fix", language))
     return Notice(phrase("exception_ending", language, resource=what, until=until), fields, lines)
+
+
+def exception_asked(
+    asked: ExceptionAsk, zone: str, language: Language = Language.EN, *, clickable: bool = False
+) -> Notice:
+    """Who asks that what is left alone until when, for those who may agree; `clickable`: with a button."""
+    until = local_time(asked.until, zone, language)
+    fields = (
+        (label("owner", language), clean(asked.owner)),
+        (label("why", language), clean(asked.reason)),
+        (label("rule", language), clean(asked.rule)),
+    )
+    lines = [phrase("exception_asking_means", language, by=clean(asked.by), count=asked.needed)]
+    name = "exception_asking_press" if clickable else "exception_asking_agree"
+    lines.append(phrase(name, language, resource=asked.ref_text, until=local_time(asked.ends_at, zone, language)))
+    title = phrase("exception_asking", language, by=clean(asked.by), resource=asked.ref_text, until=until)
+    return Notice(title, tuple(field for field in fields if field[1]), tuple(lines))
+
+
+def exception_asks(asked: ExceptionAsk, zone: str, language: Language = Language.EN) -> str:
+    """The question before an approver agrees by a button."""
+    until = local_time(asked.until, zone, language)
+    return phrase("asks_exception", language, resource=asked.ref_text, until=until)

@@ -269,7 +269,7 @@ def _style(kind: AnswerKind, *, primary: bool) -> str:
             return "primary" if primary else ""
         case AnswerKind.STOP_NOW:
             return "danger"
-        case AnswerKind.APPROVE | AnswerKind.NOT_MINE | AnswerKind.START:
+        case AnswerKind.APPROVE | AnswerKind.NOT_MINE | AnswerKind.START | AnswerKind.EXCEPT:
             return ""
         case _:
             assert_never(kind)

@@ -38,6 +38,7 @@ HOLDING_PEOPLE = (
     "case",
     "case_closed",
     "disowned",
+    "exception_ask",
     "freeze_release",
     "haste",
     "intent",
@@ -50,7 +51,12 @@ HOLDING_PEOPLE = (
 )
 """Kinds of records besides the audit that hold people's ids, names or words."""
 
-_WITHDRAWN = {"approval": ("votes", "used_at"), "haste": ("votes", ""), "policy_publication": ("agreed", "in_force_at")}
+_WITHDRAWN = {
+    "approval": ("votes", "used_at"),
+    "exception_ask": ("votes", ""),
+    "haste": ("votes", ""),
+    "policy_publication": ("agreed", "in_force_at"),
+}
 """Lists of people's words that may still be waiting for others', and the field that says that they wait no more."""
 
 
