@@ -22,7 +22,6 @@ from costguard.cases.answering import (
     person_id,
     weigh,
 )
-from costguard.cases.excepting import ExceptionAsk
 from costguard.domain.answers import Answer, AnswerCode, AnswerKind, AnswerRef, Person
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
@@ -183,6 +182,8 @@ def _written(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now
 
 
 def _exception_asked(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:
+    from costguard.cases.excepting import ExceptionAsk  # here: most answers need none of it
+
     wanted = ExceptionAsk(
         ref_text=str(case.subject),
         case_key=case.key,

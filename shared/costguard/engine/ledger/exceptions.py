@@ -6,7 +6,7 @@ heeds a Keep (plans, the last look before a call, tags for other deployments) he
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail
 from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
 from costguard.engine.ledger.snoozes import SNOOZE, Snooze
 from costguard.guards.rules.common import Selector
-from costguard.policy.model.policy import IN_LEDGER, Exemption, Policy
+from costguard.policy.model.policy import IN_LEDGER, Exemption
 from costguard.ports import Put, RecordStore
 
 _KIND = "exception_ask"
@@ -94,12 +94,6 @@ class ExceptionRepository:
     @staticmethod
     def _put(ask: ExceptionAsk, version: int) -> Put:
         return Put(record_of(_KIND, ask.case_id, ask), version)
-
-
-def with_agreed(policy: Policy, keeps: Iterable[Snooze], now: datetime) -> Policy:
-    """The policy with the exceptions of the ledger beside its own; its digest is that of what was written."""
-    agreed = sorted((keep for keep in keeps if keep.approver and keep.until > now), key=lambda keep: keep.ref_text)
-    return replace(policy, exemptions=(*policy.exemptions, *map(exemption_of, agreed))) if agreed else policy
 
 
 def exemption_of(keep: Snooze) -> Exemption:

@@ -21,7 +21,6 @@ from costguard.engine.ledger.approvals import (
 from costguard.engine.ledger.audit.audit import AuditTrail
 from costguard.engine.ledger.caps import CapRepository
 from costguard.engine.ledger.cases import CaseRepository, IntentRepository
-from costguard.engine.ledger.exceptions import ExceptionRepository
 from costguard.engine.ledger.learned import IdentityRepository, LaunchRepository
 from costguard.engine.ledger.outbox import OutboxRepository
 from costguard.engine.ledger.publications import PolicyRepository
@@ -34,6 +33,7 @@ from costguard.ports import RecordStore
 
 if TYPE_CHECKING:
     from costguard.engine.ledger.budgets import BillRepository, FreezeRepository
+    from costguard.engine.ledger.exceptions import ExceptionRepository
 
 _LOG = logging.getLogger(__name__)
 _LEAST_SETTLED_FIRST = (
@@ -69,7 +69,6 @@ class Memory:
     identity: IdentityRepository
     keep_tags: KeepTagRepository
     starts: StartRepository
-    exceptions: ExceptionRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -95,7 +94,6 @@ class Memory:
             identity=IdentityRepository(store),
             keep_tags=KeepTagRepository(store, audit),
             starts=StartRepository(store, audit),
-            exceptions=ExceptionRepository(store, audit),
         )
 
     @property
@@ -111,6 +109,13 @@ class Memory:
         from costguard.engine.ledger.budgets import FreezeRepository
 
         return FreezeRepository(self.store)
+
+    @property
+    def exceptions(self) -> ExceptionRepository:
+        """Exceptions that somebody asked for; loaded where one is."""
+        from costguard.engine.ledger.exceptions import ExceptionRepository
+
+        return ExceptionRepository(self.store)
 
 
 def claim_views(memory: Memory, cases: tuple[Case, ...], notices: Mapping[str, NoticeView]) -> dict[str, ClaimView]:

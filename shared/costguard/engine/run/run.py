@@ -20,7 +20,6 @@ from costguard.domain.findings import ShardFacts
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.engine.guards.registry import GUARDS, runner_of
-from costguard.engine.ledger.exceptions import with_agreed
 from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
 from costguard.engine.ledger.notices import OutboxNotice
@@ -42,6 +41,8 @@ from costguard.ports import Clock
 
 if TYPE_CHECKING:
     from costguard.engine.guards.budgets.look import BudgetLook
+    from costguard.engine.ledger.snoozes import Snooze
+    from costguard.policy.model.policy import Policy
 
 _LOG = logging.getLogger(__name__)
 WAITS_UP_TO = timedelta(minutes=5)
@@ -196,7 +197,7 @@ def _plan_now(world: RunContext, run_id: str, seen: Scan, *, deadline: datetime 
         guard=world.guard,
         run_id=run_id,
         now=now,
-        policy=with_agreed(world.policy, snoozes.values(), now),
+        policy=_with_agreed(world.policy, snoozes.values(), now),
         facts=seen.facts,
         verdicts=verdicts_on(world.policy, seen.facts, now),  # once a plan: after a wait what was measured is older
         cases=cases,
@@ -221,6 +222,17 @@ def _plan_now(world: RunContext, run_id: str, seen: Scan, *, deadline: datetime 
     inputs = replace(inputs, launches=trails.launches, barred=bars.accounts, gaps=gaps)
     whole = examined_closely(world, inputs, deadline)
     return with_shadows(world, whole, build_plan(whole))
+
+
+def _with_agreed(policy: Policy, keeps: Iterable[Snooze], now: datetime) -> Policy:
+    """The policy with the exceptions of the ledger beside its own, where there are any."""
+    agreed = [keep for keep in keeps if keep.approver and keep.until > now]
+    if not agreed:
+        return policy
+    from costguard.engine.ledger.exceptions import exemption_of
+
+    found = map(exemption_of, sorted(agreed, key=lambda keep: keep.ref_text))
+    return replace(policy, exemptions=(*policy.exemptions, *found))
 
 
 def known_accounts(world: RunContext, whole: Mapping[Shard, bool], *, remember: bool) -> dict[str, datetime]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from costguard.cases.excepting import ExceptionAsk
+from typing import TYPE_CHECKING
+
 from costguard.policy.model.policy import Exemption
 from costguard.report.notices.machines import Notice, local_time
 from costguard.report.words.sentences import Language, clean, label, phrase
+
+if TYPE_CHECKING:
+    from costguard.cases.excepting import ExceptionAsk
 
 
 def undated_notice(year: int, *, language: Language = Language.EN) -> Notice:
