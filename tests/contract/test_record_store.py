@@ -377,6 +377,61 @@ def test_records_may_be_written_while_a_query_is_read(filled: RecordStore) -> No
     assert seen == SORTED_KEYS
 
 
+CHAINS = [
+    *(f"run-{run}/aws:1:region-{shard}" for run in range(3) for shard in range(4)),
+    "operator/snooze",
+    "outbox/2026-03",
+]
+ENTRIES = sorted(f"{chain}/{number:08d}" for chain in CHAINS for number in range(1, 6))
+
+
+@pytest.fixture
+def audited(store: RecordStore) -> RecordStore:
+    """Chains of audit, which a store may lay in several places."""
+    store.transact([Put(Record("audit", key, {"key": key}), 0) for key in reversed(ENTRIES)])
+    store.transact([Put(Record("audit_head", chain, {"entries": 5}), 0) for chain in CHAINS])
+    return store
+
+
+@pytest.mark.parametrize(
+    "prefix", ["", "run-1/", "run-1/aws:1:region-2", "run-1/aws:1:region-2/", "operator/", "o", "z/"]
+)
+def test_the_audit_comes_in_order_by_kind_run_and_chain(audited: RecordStore, prefix: str) -> None:
+    for after in ("", "run-1/aws:1:region-2/00000003", "run-1/aws:1:region-20", "zz"):
+        found = list(audited.query("audit", prefix, after))
+
+        assert [record.key for record in found] == [key for key in ENTRIES if key.startswith(prefix) and key > after]
+        assert all((record.kind, record.body["key"]) == ("audit", record.key) for record in found)
+    heads = [record.key for record in audited.query("audit_head", prefix)]
+    assert heads == [chain for chain in sorted(CHAINS) if chain.startswith(prefix)]
+
+
+def test_the_head_of_a_chain_moves_only_from_the_version_that_was_read(audited: RecordStore) -> None:
+    chain = CHAINS[0]
+    moved = [Put(Record("audit", f"{chain}/00000006", {}), 0), Put(Record("audit_head", chain, {"entries": 6}), 1)]
+    audited.transact([*moved, VersionCheck("audit_head", CHAINS[1], 1)])
+
+    for late in (moved, [moved[1]], [VersionCheck("audit_head", chain, 1)]):
+        with pytest.raises(VersionConflictError):
+            audited.transact([*late, Put(Record("case", "a", {}), 0)])
+    with pytest.raises(VersionConflictError):
+        audited.put(moved[1].record, 1)
+    with pytest.raises(VersionConflictError):
+        audited.put(Record("audit_head", chain, {}), 0)
+    head = audited.get("audit_head", chain)
+    assert head is not None
+    assert (head.kind, head.version, head.body) == ("audit_head", 2, {"entries": 6})
+    assert audited.get("case", "a") is None
+    assert audited.get("audit", f"{chain}/00000007") is None
+
+
+def test_many_of_the_audit_are_read_at_once(audited: RecordStore) -> None:
+    found = audited.get_many("audit", [*ENTRIES, *(f"none/at-all/{number}" for number in range(80))])
+
+    assert sorted(found) == ENTRIES
+    assert all(found[key].body == {"key": key} for key in ENTRIES)
+
+
 def test_many_are_read_at_once_and_what_is_absent_is_left_out(store: RecordStore) -> None:
     """More than any adapter reads in one request; of another kind, and asked for twice, among them."""
     many = [f"{n:03}" for n in range(0, 250, 2)]

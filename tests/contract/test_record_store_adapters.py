@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import stat
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +30,14 @@ from tests.contract.ledger_servers import (
 from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine
 from costguard.bootstrap import open_store as open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
+from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat, hash_of
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.ledger.codec import to_body
+from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import Put, Record, RecordStore, VersionCheck
 from costguard.providers.aws.core.store import DynamoDbLedger
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
 
 def test_a_relative_and_an_absolute_sqlite_address_open_files(tmp_path: Path) -> None:
@@ -349,3 +359,112 @@ def test_what_a_batch_leaves_unread_is_asked_again_and_never_taken_for_absent(
             slow.get_many("case", keys)
 
     assert client.asked == asked
+
+
+class Before:
+    """The table as an older version writes and reads it: each record under its kind alone."""
+
+    def __init__(self, ledger: DynamoDbLedger) -> None:
+        self._client, self._table = ledger._client, ledger._table  # noqa: SLF001 - the same table
+        self.client: Any = self._client
+
+    def put(self, kind: str, key: str, version: int, body: dict[str, Any]) -> None:
+        named = {"kind": {"S": kind}, "key": {"S": key}, "body": {"S": json.dumps(body)}, "write": {"S": "before"}}
+        item = {**named, "version": {"N": str(version)}, "schema": {"N": "1"}}
+        self._client.put_item(TableName=self._table, Item=item)
+
+    def body(self, kind: str, key: str) -> dict[str, Any] | None:
+        found = self._client.get_item(TableName=self._table, Key={"kind": {"S": kind}, "key": {"S": key}}).get("Item")
+        return None if found is None else json.loads(found["body"]["S"])
+
+    def partitions(self) -> Counter[str]:
+        """How many records lie under each partition key."""
+        pages = self.client.get_paginator("scan").paginate(TableName=self._table)
+        return Counter(item["kind"]["S"] for page in pages for item in page["Items"])
+
+
+def test_no_partition_takes_the_audit_of_more_than_some_chains(dynamodb: DynamoDbLedger) -> None:
+    trail = AuditTrail(dynamodb)
+    for shard in range(64):
+        trail.append(*(AuditEntry(NOW, "run-1", f"shard-{shard}", AuditWhat.INTENT) for _ in range(3)))
+
+    found = Before(dynamodb).partitions()
+    for kind, written in (("audit", 192), ("audit_head", 64)):
+        takes = [number for place, number in found.items() if place.partition("#")[0] == kind]
+        assert (len(takes), sum(takes)) == (8, written)
+        assert max(takes) <= written / 4
+        assert kind not in found
+
+
+@pytest.mark.parametrize("kind", ["case", "cap", "intent", "intent_case", "engaged", "notice", "snooze", "approval"])
+def test_what_gates_an_action_lies_where_every_version_looks(dynamodb: DynamoDbLedger, kind: str) -> None:
+    """Two places for a cap would be two caps."""
+    dynamodb.put(Record(kind, "a/b/c", {"by": "this one"}), 0)
+
+    assert Before(dynamodb).body(kind, "a/b/c") == {"by": "this one"}
+
+
+def test_chains_that_every_version_appends_to_lie_where_every_version_looks(dynamodb: DynamoDbLedger) -> None:
+    AuditTrail(dynamodb).append(AuditEntry(NOW, OPERATOR, "snooze", AuditWhat.SNOOZE))
+    before = Before(dynamodb)
+    assert before.body("audit_head", "operator/snooze") is not None
+
+    entry = AuditEntry(NOW, "outbox", "2026-03", AuditWhat.NOTICE)
+    body = {**to_body(entry), "seq": 1, "previous": ""}
+    before.put("audit", "outbox/2026-03/00000001", 1, {**body, "hash": hash_of(body)})
+    before.put("audit_head", "outbox/2026-03", 1, {"entries": 1, "hash": hash_of(body)})
+    AuditTrail(dynamodb).append(entry)
+
+    assert before.body("audit", "outbox/2026-03/00000002") is not None
+    assert verify(dynamodb).problems == ()
+
+
+def test_a_chain_that_an_older_version_began_is_gone_on_with_and_read_as_one(dynamodb: DynamoDbLedger) -> None:
+    """As where a run that was killed begins again after an upgrade; what lies under the kind alone stays there."""
+    RunRepository(dynamodb).begin("run-1", "idle_gpu", NOW)
+    entry, before = AuditEntry(NOW, "run-1", "a-shard", AuditWhat.TRANSITION), Before(dynamodb)
+    body = {**to_body(entry), "seq": 1, "previous": ""}
+    before.put("audit", "run-1/a-shard/00000001", 1, {**body, "hash": hash_of(body)})
+    before.put("audit_head", "run-1/a-shard", 1, {"entries": 1, "hash": hash_of(body)})
+
+    trail = AuditTrail(dynamodb)
+    trail.append(entry, entry)
+    trail.append(entry)
+
+    assert before.body("audit_head", "run-1/a-shard") == to_body(trail.heads("run-1")["a-shard"])
+    assert [record.key[-1] for record in dynamodb.query("audit", "run-1/a-shard/")] == ["1", "2", "3", "4"]
+    assert [record.key[-1] for record in dynamodb.query("audit")] == ["1", "2", "3", "4"]
+    RunRepository(dynamodb).finish("run-1", {}, NOW)
+    assert verify(dynamodb).problems == ()
+
+
+def test_an_entry_that_an_older_version_wrote_is_changed_where_it_is(dynamodb: DynamoDbLedger) -> None:
+    before = Before(dynamodb)
+    before.put("audit", "run-1/a-shard/00000001", 1, {"facts": {}})
+
+    dynamodb.put(Record("audit", "run-1/a-shard/00000001", {"pruned": True}), 1)
+    with pytest.raises(VersionConflictError):
+        dynamodb.put(Record("audit", "run-1/a-shard/00000001", {"pruned": False}), 1)
+    dynamodb.transact([VersionCheck("audit", "run-1/a-shard/00000001", 2), Put(Record("case", "a", {}), 0)])
+
+    assert before.body("audit", "run-1/a-shard/00000001") == {"pruned": True}
+    assert [record.version for record in dynamodb.query("audit")] == [2]
+    assert before.partitions() == {"audit": 1, "case": 1, "ledger": 1}
+
+
+def test_the_audit_of_an_older_version_is_verified_beside_that_of_this_one(dynamodb: DynamoDbLedger) -> None:
+    entry, before = AuditEntry(NOW, "run-0", "a-shard", AuditWhat.TRANSITION), Before(dynamodb)
+    body = {**to_body(entry), "seq": 1, "previous": ""}
+    before.put("audit", "run-0/a-shard/00000001", 1, {**body, "hash": hash_of(body)})
+    before.put("audit_head", "run-0/a-shard", 1, {"entries": 1, "hash": hash_of(body)})
+    runs = RunRepository(dynamodb)
+    for run in ("run-0", "run-1"):
+        runs.begin(run, "idle_gpu", NOW)
+    AuditTrail(dynamodb).append(replace(entry, run_id="run-1"))
+    for run in ("run-0", "run-1"):
+        runs.finish(run, {}, NOW)
+
+    verdict = verify(dynamodb)
+    assert (verdict.entries, verdict.chains, verdict.problems) == (2, 2, ())
+    before.put("audit", "run-0/a-shard/00000001", 2, {**body, "hash": "0" * 64})
+    assert verify(dynamodb).problems != ()

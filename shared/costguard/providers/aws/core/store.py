@@ -1,4 +1,11 @@
-"""Records in one DynamoDB table: partition `kind`, sort key `key`.
+"""Records in one DynamoDB table: partition key `kind`, sort key `key`.
+
+A partition takes 1,000 write units a second ("Best practices for designing and using partition keys effectively"), and
+each record of a run's audit is written in a transaction, which counts twice. So the audit of runs lies in several
+partitions, by chain: `audit#0` to `audit#7`. What an older version wrote stays where it is, under its kind alone; it is
+found and changed there. An older version does not see what lies elsewhere, so only what two versions never both begin
+lies there. Chains that every version appends to (of people, of the outbox), and every record that gates an action, have
+one place for all (docs/decisions/where-records-lie.md).
 
 Every read is strongly consistent, every write conditional on the version. A retry by the SDK after a lost
 answer is not taken for somebody else's write: a single item carries the id of its write, and a
@@ -7,10 +14,13 @@ transaction its idempotency token.
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -31,6 +41,10 @@ _CONFLICTS = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")  # DynamoDB CreateTable, TableName
 _OPTIONS = frozenset({"region", "endpoint_url"})
 _NAMES = {"#kind": "kind", "#key": "key"}
+_SPREAD = frozenset({"audit", "audit_head"})  # their keys begin with RUN/SHARD/, which is their chain
+_OF_ALL_VERSIONS = ("operator/", "outbox/")  # chains of no run: an older version appends to them as well
+_PARTITIONS = 8  # twice the 4,000 writes a second that a new table takes ("DynamoDB on-demand capacity mode")
+_MOST_KEYS = 100  # BatchGetItem, RequestItems
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=5, read_timeout=10)
 
 
@@ -75,6 +89,8 @@ def dynamodb_client(region: str = "", endpoint_url: str = "") -> DynamoDBClient:
 class DynamoDbLedger(Ledger):
     """A `RecordStore` in one table. The table is made by Terraform, or by an explicit `create_table()`.
 
+    Whoever creates a record of a run's audit has read that there is none: one under the kind alone is not looked for.
+
     Permissions: dynamodb:GetItem, BatchGetItem, PutItem, Query, ConditionCheckItem on the table; CreateTable and
     DescribeTable only for `create_table`.
     """
@@ -115,6 +131,8 @@ class DynamoDbLedger(Ledger):
         """Nothing: a missing table is an error of the first read, never made good in silence."""
 
     def _read(self, kind: str, key: str) -> Record | None:
+        if _place(kind, key) != kind:
+            return next(iter(self._read_many(kind, [key])), None)
         with self._as_ledger_errors("GetItem"):
             answer = self._client.get_item(TableName=self._table, Key=_item_key(kind, key), ConsistentRead=True)
         item = answer.get("Item")
@@ -122,19 +140,32 @@ class DynamoDbLedger(Ledger):
 
     def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
         """DynamoDB leaves out what is over 16 MB, or over the table's throughput, and says so: that is asked again."""
-        found: list[Record] = []
-        left = [_item_key(kind, key) for key in keys]
+        places = dict.fromkeys((place, key) for key in keys for place in (kind, _place(kind, key)))
+        every = [_item_key(place, key) for place, key in places]
+        read = [one for at in range(0, len(every), _MOST_KEYS) for one in self._batch(every[at : at + _MOST_KEYS])]
+        by_place = sorted(
+            read, key=lambda item: len(item["kind"]["S"])
+        )  # of two, should there be, that of this version
+        return list({item["key"]["S"]: _record(item) for item in by_place}.values())
+
+    def _batch(self, left: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = []
         while left:
             wanted: Any = {self._table: {"Keys": left, "ConsistentRead": True}}
             with self._as_ledger_errors("BatchGetItem"):
                 answer: Mapping[str, Any] = self._client.batch_get_item(RequestItems=wanted)
-            found += map(_record, answer["Responses"].get(self._table, ()))
+            found += answer["Responses"].get(self._table, ())
             unread = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
             if len(unread) >= len(left):  # an answer that read nothing is an error, by the API's own words
                 message = f"dynamodb:BatchGetItem on table {self._table} read none of {len(left)} items"
                 raise LedgerError(message)
             left = unread
         return found
+
+    def _pages(self, kind: str, prefix: str, after: str) -> Iterator[Record]:
+        """Of each partition that may have some, in the order of keys over all."""
+        each = [super(DynamoDbLedger, self)._pages(place, prefix, after) for place in _places(kind, prefix)]
+        return heapq.merge(*each, key=attrgetter("key"))
 
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
         request: dict[str, Any] = {
@@ -156,10 +187,27 @@ class DynamoDbLedger(Ledger):
         return [_record(item) for item in answer["Items"]], bool(answer.get("LastEvaluatedKey"))
 
     def _write(self, operations: Sequence[Put | VersionCheck]) -> None:
+        """What an older version wrote is changed where it is, which shows when it is not found elsewhere."""
+        try:
+            self._write_at(operations, frozenset())
+        except VersionConflictError:
+            before = self._written_before(operations)
+            if not before:
+                raise
+            self._write_at(operations, before)
+
+    def _written_before(self, operations: Sequence[Put | VersionCheck]) -> frozenset[tuple[str, str]]:
+        named = (target_of(operation) for operation in operations)
+        spread = [(kind, key) for kind, key, expected in named if expected and _place(kind, key) != kind]
+        found = self._batch([_item_key(kind, key) for kind, key in spread]) if spread else ()
+        return frozenset((item["kind"]["S"], item["key"]["S"]) for item in found)
+
+    def _write_at(self, operations: Sequence[Put | VersionCheck], before: frozenset[tuple[str, str]]) -> None:
+        """Write all or nothing: those of `before` under their kind alone, all others in their place."""
         if len(operations) == 1 and isinstance(operations[0], Put):
-            self._write_one(operations[0])
+            self._write_one(operations[0], before)
             return
-        items = [self._transaction_item(operation) for operation in operations]
+        items = [self._transaction_item(operation, before) for operation in operations]
         try:
             with self._as_ledger_errors("TransactWriteItems"):
                 # botocore adds the ClientRequestToken that makes its own retries harmless
@@ -171,14 +219,14 @@ class DynamoDbLedger(Ledger):
                 raise LedgerError(message) from err
             raise conflict(*target_of(lost[0])) from err
 
-    def _write_one(self, operation: Put) -> None:
+    def _write_one(self, operation: Put, before: frozenset[tuple[str, str]]) -> None:
         kind, key, expected = target_of(operation)
         write_id = uuid.uuid4().hex
         try:
             with self._as_ledger_errors("PutItem"):
                 self._client.put_item(
                     TableName=self._table,
-                    Item=_item(operation, write_id),
+                    Item=_item(operation, write_id, before),
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                     **_condition(expected),
                 )
@@ -187,12 +235,13 @@ class DynamoDbLedger(Ledger):
                 return  # the SDK sent this very write twice; its first answer was lost
             raise conflict(kind, key, expected) from err
 
-    def _transaction_item(self, operation: Put | VersionCheck) -> dict[str, Any]:
+    def _transaction_item(self, operation: Put | VersionCheck, before: frozenset[tuple[str, str]]) -> dict[str, Any]:
         kind, key, expected = target_of(operation)
         request = {"TableName": self._table, **_condition(expected)}
         if isinstance(operation, Put):
-            return {"Put": {**request, "Item": _item(operation, uuid.uuid4().hex)}}
-        return {"ConditionCheck": {**request, "Key": _item_key(kind, key)}}
+            return {"Put": {**request, "Item": _item(operation, uuid.uuid4().hex, before)}}
+        place = kind if (kind, key) in before else _place(kind, key)
+        return {"ConditionCheck": {**request, "Key": _item_key(place, key)}}
 
     @contextmanager
     def _as_ledger_errors(self, operation: str) -> Iterator[None]:
@@ -241,14 +290,32 @@ def _condition(expected: int) -> dict[str, Any]:
     }
 
 
-def _item_key(kind: str, key: str) -> dict[str, Any]:
-    return {"kind": {"S": kind}, "key": {"S": key}}
+def _place(kind: str, key: str) -> str:
+    """The partition key of a record that this version creates."""
+    if kind not in _SPREAD or key.startswith(_OF_ALL_VERSIONS):
+        return kind
+    chain = "/".join(key.split("/", 2)[:2])
+    return f"{kind}#{hashlib.sha256(chain.encode()).digest()[0] % _PARTITIONS}"
 
 
-def _item(operation: Put, write_id: str) -> dict[str, Any]:
+def _places(kind: str, prefix: str) -> Sequence[str]:
+    """The partition keys of all records of a kind whose keys begin so; the first is where older versions write."""
+    if kind not in _SPREAD or prefix.startswith(_OF_ALL_VERSIONS):
+        return (kind,)
+    if prefix.count("/") > 1:  # it names the whole chain
+        return (kind, _place(kind, prefix))
+    return (kind, *(f"{kind}#{number}" for number in range(_PARTITIONS)))
+
+
+def _item_key(place: str, key: str) -> dict[str, Any]:
+    return {"kind": {"S": place}, "key": {"S": key}}
+
+
+def _item(operation: Put, write_id: str, before: frozenset[tuple[str, str]] = frozenset()) -> dict[str, Any]:
     record = operation.record
+    place = record.kind if (record.kind, record.key) in before else _place(record.kind, record.key)
     item = {
-        **_item_key(record.kind, record.key),
+        **_item_key(place, record.key),
         "version": {"N": str(operation.expect_version + 1)},
         "schema": {"N": str(record.schema)},
         "body": {"S": body_text(record)},
@@ -266,9 +333,9 @@ def _item(operation: Put, write_id: str) -> dict[str, Any]:
 
 def _record(item: Mapping[str, Any]) -> Record:
     try:
-        return record_from(
-            item["kind"]["S"], item["key"]["S"], int(item["version"]["N"]), int(item["schema"]["N"]), item["body"]["S"]
-        )
+        place, numbers = item["kind"]["S"], (int(item["version"]["N"]), int(item["schema"]["N"]))
+        kind = place.partition("#")[0]
+        return record_from(kind if kind in _SPREAD else place, item["key"]["S"], *numbers, item["body"]["S"])
     except (KeyError, ValueError) as err:
         message = f"an item of the ledger's table is not a record: {sorted(item)}"
         raise LedgerError(message) from err
