@@ -55,6 +55,19 @@ def test_one_look_serves_both_policies_and_the_recording(cli: Cli) -> None:
     assert again.json == live.json
 
 
+def test_a_recording_knows_how_far_a_rollout_has_come(cli: Cli) -> None:
+    """Nobody was told of its steps: what the new policy would open is only observed, live and from the file."""
+    old, fleet, new = str(cli.folder / "old.yaml"), str(cli.folder / "fleet.json"), cli.folder / "new.yaml"
+    steps = "{mode: warn, since: 2026-01-05}, {mode: enforce, since: 2026-01-19}"
+    new.write_text(f"{NEW}rollout: [{{team: '*', steps: [{steps}]}}]\n", encoding="utf-8")
+
+    live = cli("policy", "plan", str(new), "--policy", old, "--record", fleet, "--json")
+    again = cli("policy", "plan", str(new), "--policy", old, "--recorded", fleet, "--json")
+
+    assert again.json == live.json
+    assert '"rehearsed"' in json.dumps(live.json["changes"])
+
+
 def test_other_accounts_are_another_look(cli: Cli) -> None:
     """The new policy guards another region, so each is planned over what it would read itself."""
     other = cli.folder / "other.yaml"

@@ -18,6 +18,7 @@ _CLOUD = "costguard.guards.rules.common"
 _CAPS = "costguard.engine.ledger.caps"
 _HAND = "costguard.engine.guards.machines.run"
 _LAST = "costguard.planning.last_look"
+_ROLL = "costguard.planning.rollout"
 _WORKING = "costguard.policy.model.working_time"
 
 NO_GRACE_AT_LAST = Edit(
@@ -574,4 +575,28 @@ _CAPPING = (
     ),
 )
 
-DECIDING: tuple[Bug, ...] = (*_MEASURING, *_PROTECTING, *_LADDER, *_LOSING, *_CAPPING)
+_ROLLOUT = (
+    Bug(
+        "rollout-ignored",
+        (15,),
+        (
+            Edit(
+                _RAILS,
+                "allowed, why = rollout.of(case.owner, case.subject.account)",
+                "allowed, why = Mode.ENFORCE, None",
+            ),
+            Edit(
+                _BUILD,
+                "rule = at_most(rule, inputs.rollout.of(_owner_now(ref, findings, case), ref.account)[0])",
+                "pass",
+            ),
+        ),
+    ),
+    Bug(
+        "rollout-step-not-told",
+        (15,),
+        (Edit(_ROLL, "bar = _untold(told_at, now)", "bar = None"),),
+    ),
+)
+
+DECIDING: tuple[Bug, ...] = (*_MEASURING, *_ROLLOUT, *_PROTECTING, *_LADDER, *_LOSING, *_CAPPING)

@@ -53,6 +53,7 @@ class PolicyVersion:
     `clicks`: answers in the chat count; `two`: stopping now and approving take two people, as every machine is dear;
     `apart`: no local disk is lost without an approver, for the same reason.
     `holidays` are free; `undated`: those of a country besides, of which nobody knows the days of this year.
+    `rolled_out`: before this day, of UTC, every team is warned at most, and for all but two days not even that.
     """
 
     rules: tuple[RuleSpec, ...]
@@ -69,6 +70,7 @@ class PolicyVersion:
     terminate_alone: bool = False
     holidays: tuple[date, ...] = ()
     undated: bool = False
+    rolled_out: date | None = None
 
     def budget(self, name: str) -> BudgetSpec | None:
         """The budget of this name."""
@@ -98,6 +100,7 @@ def _text(version: PolicyVersion) -> PolicyText:
         free = ", ".join((*(("jp",) if version.undated else ()), *map(str, version.holidays)))
         named = f", holidays: [{free}]" if free else ""
         lines.append(f'calendar: {{zone: UTC, days: mon-fri, hours: "08:00-18:00"{named}}}\n')
+    lines.append(_rollout(version))
     protect = ["termination_protection_bars: terminate"] if version.terminate_alone else []
     if version.protected_accounts:
         accounts = ", ".join(f'"{account}"' for account in version.protected_accounts)
@@ -124,6 +127,14 @@ def _text(version: PolicyVersion) -> PolicyText:
     if not version.broken:
         _WRITTEN[whole] = version
     return text
+
+
+def _rollout(version: PolicyVersion) -> str:
+    if version.rolled_out is None:
+        return ""
+    warned = version.rolled_out - timedelta(days=2)
+    steps = f"{{mode: warn, since: {warned}}}, {{mode: enforce, since: {version.rolled_out}}}"
+    return f"rollout: [{{team: {ANY_TEAM}, steps: [{steps}]}}]\n"
 
 
 def _meant(agreed: Agreed) -> str:

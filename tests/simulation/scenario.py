@@ -171,9 +171,9 @@ def scenario(seed: int) -> Scenario:
         from tests.simulation.close_ups import guarded
 
         return with_clicks(guarded(Random(seed), seed))  # noqa: S311 - reproducible on purpose
-    from tests.simulation.sparing import with_sparing
+    from tests.simulation.sparing import with_rollout, with_sparing
 
-    made = with_sparing(with_clicks(_scenario(seed)))
+    made = with_rollout(with_sparing(with_clicks(_scenario(seed))))
     if seed % 10 == 4:
         from tests.simulation.forging import with_forgeries
 

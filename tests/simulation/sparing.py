@@ -1,4 +1,4 @@
-"""A share of the stories with a policy that reads termination protection as the clouds do, or that spares by tag."""
+"""A share of the stories with policies that read termination protection as clouds do, spare by tag, or roll out."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ def with_sparing(made: Scenario) -> Scenario:
     if random.random() < 0.33:
         made = _protected(random, made)
     return _spared(random, made) if random.random() < 0.2 else made
+
+
+def with_rollout(made: Scenario) -> Scenario:
+    """The same; in a tenth of the seeds every team is rolled out, to the end of it some day soon."""
+    random = Random(f"rollout {made.seed}")  # noqa: S311 - reproducible on purpose
+    if random.random() >= 0.1:
+        return made
+    enforced = made.start.date() + timedelta(days=random.choice((1, 2, 3, 5)))
+    return _from(made, made.start, lambda version: replace(version, rolled_out=enforced))
 
 
 def _protected(random: Random, made: Scenario) -> Scenario:

@@ -65,7 +65,7 @@ def test_no_month_of_the_share_breaks_a_rule() -> None:
     totals = play_months(range(1, 9))
     assert totals.violations == []
     assert {"stop", "warn"} <= set(totals.actions)
-    assert len(totals.faults) >= 6
+    assert len(totals.faults) >= 5
 
 
 def test_two_processes_with_different_hash_seeds_see_the_same() -> None:

@@ -442,6 +442,16 @@ def test_files_within_the_limit_are_refused_where_together_they_are_a_flood() ->
     assert [each.message for each in problems] == ["the files of the policy are longer than 1024 KiB together"]
 
 
+def test_every_holiday_that_is_none_is_named_at_once() -> None:
+    text = HEAD + 'calendar: {zone: UTC, hours: "10:00-18:00", holidays: [cn, 2026-02-30, germany, xx]}\n'
+
+    _, problems = check_policy(PolicyText({"costguard.yaml": text}, "r1"))
+
+    assert len(problems) == 1
+    assert "calendar.holidays[1]" in str(problems[0])
+    assert problems[0].message.endswith("; wrong too: germany, xx")
+
+
 def test_holidays_that_leave_no_working_day_in_sight_are_refused() -> None:
     """Ten years of Mondays: the grace of a calendar that works on Mondays would end in no year that is looked at."""
     closed = ", ".join(str(date(2026, 3, 16) + timedelta(weeks=week)) for week in range(521))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pytest
@@ -12,6 +12,7 @@ from costguard.policy.diff.differences import Direction
 from costguard.policy.diff.policies import policy_differences
 from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.model.policy import Policy, RolloutEntry, RolloutStep
+from costguard.policy.remarks import remarks
 from costguard.ports import PolicyText
 
 HEAD = """\
@@ -86,6 +87,15 @@ def test_a_mistake_names_its_place_and_what_to_write(entries: list[str], says: s
     assert says in problems
     assert fix in problems
     assert "rollout[" in problems
+
+
+@pytest.mark.parametrize(("day", "told"), [(6, []), (8, ["nlp warn 2026-12-07"])])
+def test_a_day_in_the_past_is_remarked(day: int, told: list[str]) -> None:
+    """No step is skipped: one of a day that is past begins a day after people were told, which may be tomorrow."""
+    found = remarks(made(f"team: nlp, {STEPS}"), datetime(2026, 12, day, tzinfo=timezone.utc))
+    mine = [each.message for each in found if each.where == "rollout"]
+    assert len(mine) == len(told)
+    assert all(each in message for each, message in zip(told, mine, strict=True))
 
 
 @pytest.mark.parametrize(

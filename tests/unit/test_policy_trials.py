@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tests.words.said import says
 
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
@@ -199,6 +200,24 @@ def test_a_described_machine_is_explained(folder: Path, capfd: pytest.CaptureFix
     )  # of several tags the best names somebody
     assert "Exception until 2026-12-01 10:00 UTC" in out
     assert "Exception over since 2026-01-01 10:00 UTC" in out
+
+
+def test_a_described_machine_is_explained_as_the_rollout_leaves_it(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Without a ledger nobody was told of any step, so that none was taken."""
+    path, policy = folder / "machine.yaml", folder / "costguard.yaml"
+    path.write_text(f"instance: {{{MACHINE}, {TEAM}}}\nsignals: {{gpu: 1%}}\n", encoding="utf-8")
+    steps = "{mode: warn, since: 2026-01-05}, {mode: enforce, since: 2026-01-19}"
+    rolled_out = f"rollout: [{{team: nlp, steps: [{steps}]}}]\n"
+    policy.write_text(policy.read_text(encoding="utf-8") + rolled_out, encoding="utf-8")
+
+    assert run(["policy", "explain", str(path), "--policy", str(policy), "--json"]) == Exit.OK
+
+    told = json.loads(capfd.readouterr().out)
+    assert told["rollout"]["reason"] == "rollout"
+    assert run(["policy", "explain", str(path), "--policy", str(policy)]) == Exit.OK
+    assert says(capfd.readouterr().out, "policy_explain_rollout")
 
 
 def test_the_explanation_as_json_is_what_its_schema_says(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,8 @@ TOLD_BEFORE = timedelta(hours=24)
 """How long the delivered announcement comes before the step, at least: as long as a loosening waits."""
 _FOLLOWED_WITHIN = timedelta(days=7)  # a tally that no run has added to for so long tells of another time
 REST = "*"
+ANNOUNCEMENT = "rollout-"
+"""What the id of every announcement of a step begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def announcement_ids(policy: Policy) -> tuple[str, ...]:
 def announcement_id(entry: RolloutEntry, step: RolloutStep) -> str:
     """The same for as long as scope, mode and day are: a condition may change without a word to anybody."""
     said = f"{entry.team}\n{entry.account}\n{step.mode.name}\n{step.since.isoformat()}"
-    return f"rollout-{hashlib.sha256(said.encode()).hexdigest()[:24]}"
+    return f"{ANNOUNCEMENT}{hashlib.sha256(said.encode()).hexdigest()[:24]}"
 
 
 def _untold(told_at: datetime | None, now: datetime) -> Reason | None:

@@ -44,7 +44,7 @@ class Remark:
 def remarks(policy: Policy, now: datetime) -> tuple[Remark, ...]:
     """Every warning about `policy` at `now`, sorted by place."""
     found = [*_exemptions(policy, now), *_calendar(policy, now), *_owners(policy), *_protected(policy)]
-    found += _prices(policy, now)
+    found += [*_prices(policy, now), *_rollout(policy, now)]
     for rule in policy.idle_gpu:
         found += _rule(rule)
     others = (*budget_remarks(policy, now), *network_remarks(policy), *group_remarks(policy), *tag_remarks(policy))
@@ -69,6 +69,18 @@ def _prices(policy: Policy, now: datetime) -> Iterator[Remark]:
         if price.hourly.currency != billed:
             message = f"{price.cloud} bills in {billed}, and this price is in {price.hourly.currency}: no bill compares"
             yield Remark(f"price of {', '.join(price.instance_types)}", message)
+
+
+def _rollout(policy: Policy, now: datetime) -> Iterator[Remark]:
+    past = [
+        f"{entry.scope} {step.mode.name.lower()} {step.since}"
+        for entry in policy.rollout
+        for step in entry.steps
+        if step.since < now.date()
+    ]
+    if past:
+        message = f"past are {', '.join(past)}: a step that nobody was told of begins a day after its announcement"
+        yield Remark("rollout", message)
 
 
 def _joins(policy: Policy) -> bool:

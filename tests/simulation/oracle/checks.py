@@ -346,6 +346,19 @@ def nobody_objected(judged: Judged) -> str:
     return ""
 
 
+def rolled_out(judged: Judged) -> str:
+    """Rule 15: nothing is done before a rollout comes to it, a day after people were told so."""
+    day = judged.version.rolled_out
+    if day is None or judged.effect.verb not in {*DESTRUCTIVE, Verb.SNAPSHOT}:
+        return ""
+    at = judged.effect.at + SKEW
+    if at.date() < day:
+        return f"the rollout lets nothing be done before {day}"
+    told = [one.at for one in judged.chronicle.told if one.notice_id.startswith("rollout-") and one.at <= at]
+    # the step that warns is told of too, before this one: it takes both
+    return "" if len(told) > 1 and sorted(told)[1] <= at - timedelta(hours=24) else "its step was not told a day before"
+
+
 CHECKS: tuple[tuple[int, Check], ...] = (
     (1, measured_idle),
     (3, complete_shard),
@@ -356,6 +369,7 @@ CHECKS: tuple[tuple[int, Check], ...] = (
     (8, looked_just_before),
     (9, in_order),
     (12, untouchable),
+    (15, rolled_out),
     (16, nobody_objected),
     (5, shut_down),
     (0, bill_ends),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from costguard.domain.findings import InstanceFact
     from costguard.domain.resources import Gap, Launch
     from costguard.engine.ledger.memory import Memory
+    from costguard.planning.rollout import Rollout
     from costguard.policy.model.policy import Policy
     from costguard.report.policy.explain import Explained
 
@@ -174,8 +175,17 @@ def _explained(
         exceptions=tuple(each for each in policy.exemptions if each.owns.spares(machine)),
         case=next((case for case in cases if case.subject == machine.ref), None),
         snoozed_until=None if snooze is None else snooze.until,
+        rollout=_rollout(policy, memory, now).of(owners[0][0] if owners else "", machine.ref.account)[1],
         gaps=gaps,
     )
+
+
+def _rollout(policy: Policy, memory: Memory | None, now: datetime) -> Rollout:
+    """How far it has come; without a ledger nobody was told of any step, so that all are observed."""
+    from costguard.engine.run.run_context import rollout_now
+    from costguard.planning.rollout import Rollout, standings
+
+    return Rollout(tuple(standings(policy, (), {}, now))) if memory is None else rollout_now(memory, policy, now)
 
 
 class _At:

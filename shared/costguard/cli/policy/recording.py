@@ -16,15 +16,18 @@ from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, InstanceDetail, InstanceState, Launch
 from costguard.engine.ledger.codec import from_body, to_body
+from costguard.engine.ledger.learned import ShadowRepository
 from costguard.engine.ledger.memory import notice_views
 from costguard.engine.run.close_reads import known_launches, launched
-from costguard.engine.run.run_context import RunContext
+from costguard.engine.run.run_context import RunContext, announced
 from costguard.engine.run.scan import Scan, gap_of
 from costguard.guards import IDLE_GPU
 from costguard.guards.idle.judge import kept_reason
 from costguard.guards.rules.common import Bars
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import NoticeView, Plan, PlanInputs, build_plan
+from costguard.planning.rollout import ANNOUNCEMENT, Rollout, standings
+from costguard.planning.shadows import ShadowStanding
 from costguard.policy.model.policy import Policy
 from costguard.policy.syntax.units import duration
 
@@ -50,6 +53,8 @@ class Recording:
     kept: Mapping[ResourceRef, tuple[tuple[str, Money | None], ...]] = field(default_factory=dict)
     launches: Mapping[ResourceRef, Launch] = field(default_factory=dict)
     kept_at: Mapping[str, datetime] = field(default_factory=dict)
+    shadows: tuple[ShadowStanding, ...] = ()
+    announced: Mapping[str, datetime] = field(default_factory=dict)
     schema: int = _SCHEMA
 
 
@@ -87,6 +92,8 @@ def recording_of(world: RunContext, seen: Scan) -> Recording:
         snoozes={ref: snooze.until for ref, snooze in snoozes.items()},
         kept_at={ref: snooze.at for ref, snooze in snoozes.items()},
         notices=notice_views(memory, cases, now),
+        shadows=ShadowRepository(memory.store).all(),
+        announced=announced(memory.outbox.beginning_with(ANNOUNCEMENT)),
     )
 
 
@@ -132,6 +139,7 @@ def plan_recorded(seen: Recording, policy: Policy) -> Plan:
             gaps=seen.gaps,
             launches=seen.launches,
             disowned=seen.disowned,
+            rollout=Rollout(tuple(standings(policy, seen.shadows, seen.announced, seen.at))),
         )
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -229,9 +229,13 @@ def rollout_now(memory: Memory, policy: Policy, now: datetime) -> Rollout:
     asked = {step.in_shadow for entry in policy.rollout for step in entry.steps if step.in_shadow}
     shadows = ShadowRepository(memory.store)
     found = [standing for name in sorted(asked) if (standing := shadows.get(IDLE_GPU, name)) is not None]
-    notices = memory.outbox.get_many(announcement_ids(policy))
-    told = {each: one.delivered_at for each, one in notices.items() if one.proven and one.delivered_at is not None}
-    return Rollout(tuple(standings(policy, found, told, now)))
+    notices = memory.outbox.get_many(announcement_ids(policy)).values()
+    return Rollout(tuple(standings(policy, found, announced(notices), now)))
+
+
+def announced(notices: Iterable[OutboxNotice]) -> dict[str, datetime]:
+    """When each of these announcements was delivered, of those of which that is proven."""
+    return {one.notice_id: one.delivered_at for one in notices if one.proven and one.delivered_at is not None}
 
 
 def _told_at(memory: Memory, case: Case) -> datetime | None:

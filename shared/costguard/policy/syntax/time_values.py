@@ -175,6 +175,9 @@ def _zone_alike(text: str) -> str:
     return fix if len(fix) < _LONGEST_FIX else _ZONES
 
 
+_LONGEST_SHOWN, _MOST_SHOWN = 40, 11
+
+
 @dataclass(frozen=True, slots=True)
 class Holidays:
     """What `holidays` says: countries by their canonical names, and dates."""
@@ -184,12 +187,13 @@ class Holidays:
 
 
 def holidays(raw: object) -> Holidays:
-    """Countries or parts of them, dates, or both."""
+    """Countries or parts of them, dates, or both. All that are wrong are named, at the place of the first."""
     parts = raw if isinstance(raw, tuple) else (raw,)
     if len(parts) > MOST_HOLIDAYS:
         message = f"{len(parts)} holidays might leave no working day for years; at most {MOST_HOLIDAYS}"
         raise BadValueError(message, "list the years ahead; calendar.days says which weekdays are free")
     countries, days = [], []
+    wrong: list[tuple[int, object, BadValueError]] = []
     for index, part in enumerate(parts):
         try:
             if isinstance(part, str) and (not part[:1].isdigit()):
@@ -197,7 +201,12 @@ def holidays(raw: object) -> Holidays:
             else:
                 days.append(day(part))
         except BadValueError as err:
-            raise BadValueError(err.message, err.fix, at=(index,) if isinstance(raw, tuple) else ()) from err
+            wrong.append((index, part, err))
+    if wrong:
+        index, _, first = wrong[0]
+        others = ", ".join(str(part)[:_LONGEST_SHOWN] for _, part, _ in wrong[1:_MOST_SHOWN])
+        message = f"{first.message}; wrong too: {others}" if others else first.message
+        raise BadValueError(message, first.fix, at=(index,) if isinstance(raw, tuple) else ()) from first
     return Holidays(tuple(sorted(set(countries))), tuple(days))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from costguard.cases import Case
 from costguard.domain.findings import Finding
+from costguard.domain.reasons import Reason
 from costguard.domain.resources import Gap, Instance
 from costguard.policy.model.matching import Restriction, RuleMatch
 from costguard.policy.model.ownership import OwnerSource
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Everything that decides about one machine. `snoozed_until` and `case` are the ledger's, where it has them."""
+    """Everything that decides about one machine. `snoozed_until` and `case` are the ledger's, where it has them.
+
+    `rollout`: why it is treated more gently than its rule says, where the policy is rolled out by team and account.
+    """
 
     instance: Instance
     at: datetime
@@ -36,6 +40,7 @@ class Explained:
     exceptions: tuple[Exemption, ...]
     case: Case | None = None
     snoozed_until: datetime | None = None
+    rollout: Reason | None = None
     gaps: tuple[Gap, ...] = ()
 
 
@@ -82,6 +87,8 @@ def explained_lines(told: Explained, language: Language = Language.EN) -> Iterat
         key = "policy_explain_exception" if each.expires_at > told.at else "policy_explain_expired"
         facts = {"reason": clean(each.reason), "approver": clean(each.approver), "until": utc_words(each.expires_at)}
         yield phrase(key, language, where=clean(each.where), **facts)
+    if told.rollout is not None:
+        yield phrase("policy_explain_rollout", language, why=explain(told.rollout, language))
     if told.snoozed_until is not None:
         yield phrase("policy_explain_snoozed", language, until=utc_words(told.snoozed_until))
     if told.case is not None:
@@ -128,6 +135,7 @@ def explained_json(told: Explained, language: Language = Language.EN) -> shapes.
             }
             for each in told.exceptions
         ],
+        "rollout": None if told.rollout is None else reason_json(told.rollout, language),
         "snoozed_until": moment(told.snoozed_until) if told.snoozed_until is not None else None,
         "case": None if told.case is None else _case_json(told.case, language),
         "gaps": [gap_json(gap, language) for gap in told.gaps],

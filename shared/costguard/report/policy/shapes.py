@@ -223,6 +223,8 @@ class PolicyExplain(values.Reason):
     """Who is told, then who would be if those before said that it is not theirs."""
     channel: str | None
     exceptions: list[Exemption]
+    rollout: values.Reason | None
+    """Why it is treated more gently than its rule says, where the policy is rolled out by team and account."""
     snoozed_until: Time | None
     case: ExplainedCase | None
     gaps: list[values.Gap]
