@@ -112,6 +112,7 @@ class CloudInventory(ABC, Generic[ListsT]):
             for page in self._pages(shard):
                 with as_documented(self.api):
                     self._take(reading, page)
+                del page  # before the next is read: two of AWS are 20 MB
         except ProviderError as err:
             self._require_open(reading, err)
             reading.gaps.append(self._gap(shard, "inventory", err))
