@@ -1,19 +1,23 @@
 """What stopping hundreds of machines takes at the vendors' rates, in virtual time, with the real engine.
 
 python tests/benchmarks/enforcing.py [--smoke] [--clouds aws …] [--accounts N] [--machines N] [--threads N …]
+    [--ending N] [--latency MS] [--ledger-ms MS]
 
 Every machine is idle. The first run tells their owners, the second stops them a day later; what is printed is of the
-second. Threads take turns within one process: `--threads 1` is one shard after another. Virtual time has no contention:
+second. With `--ending` so many machines of each account were stopped a week before: the run that stops the others
+copies their disks, that an hour later sees the copies whole, and the one after terminates; what is printed is of all
+three. Threads take turns within one process: `--threads 1` is one shard after another. Virtual time has no contention:
 two threads that write the same record at once are not seen here, and are in `tests.races` and the simulation.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -32,31 +36,49 @@ from tests.benchmarks.organisation_world import (
     Wire,
     account_of,
 )
-from tests.benchmarks.virtual import DynamoLike, Lanes, SlackLike, Time
+from tests.benchmarks.virtual import DynamoLike, Lanes, SlackLike, Time, Waits
 from tests.builders import policy, rule
 
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.money import Money
-from costguard.domain.refs import ResourceRef
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Instance, InstanceDetail, Inventory, Snapshot, SnapshotState
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run import run_guard
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.common import Scarce, Step
 from costguard.policy.model.policy import Policy
 from costguard.ports import Target
+from costguard.providers.aws.core.session import family_of
 
-_STOP = {"aws": "ec2:StopInstances", "alibaba": "ecs:StopInstances", "tencent": "cvm:StopInstances"}
+_CALLS: Mapping[Verb, Mapping[str, str]] = {
+    Verb.STOP: {"aws": "ec2:StopInstances", "alibaba": "ecs:StopInstances", "tencent": "cvm:StopInstances"},
+    Verb.SNAPSHOT: {"aws": "ec2:CreateSnapshot", "alibaba": "ecs:CreateSnapshot", "tencent": "cbs:CreateSnapshot"},
+    Verb.TERMINATE: {
+        "aws": "ec2:TerminateInstances",
+        "alibaba": "ecs:DeleteInstances",
+        "tencent": "cvm:TerminateInstances",
+    },
+}
+_STOP = _CALLS[Verb.STOP]
 _PROTECTION = {"aws": "ec2:DescribeInstanceAttribute"}  # a request an attribute; the others show it in the listing
 _FAMILY = {"aws": "ec2:start-stop"}
-_DAY = timedelta(hours=24)
-_EACH = ("cloud requests a stop", "ledger calls a stop")
+_DAY, _WEEK, _HOUR = timedelta(hours=24), timedelta(days=7), timedelta(hours=1)
+_EACH = ("cloud requests a step", "ledger calls a step")
 
 
 @dataclass
 class Acting(Organisation):
-    """An organisation whose machines can be stopped; `stops` are the moments at which one was."""
+    """An organisation whose machines can be stopped, copied and terminated; `done` are the moments at which one was.
 
-    stops: list[float] = field(default_factory=list)
+    Of each account the first `ending` machines are idle from the beginning, the others once `all_idle` is set.
+    """
+
+    ending: int = 0
+    all_idle: bool = True
+    done: dict[Verb, list[float]] = field(default_factory=lambda: {verb: [] for verb in _CALLS})
+    copies: dict[ResourceRef, Snapshot] = field(default_factory=dict)
+    gone: set[ResourceRef] = field(default_factory=set)
 
     def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
         """None, after as many requests as the cloud takes to say so."""
@@ -64,17 +86,43 @@ class Acting(Organisation):
             self.wire.ask(ref.account, ref.region, _PROTECTION[self.wire.cloud])
         return ()
 
+    def read(self, shard: Shard) -> Inventory:
+        """Without those that were terminated."""
+        whole = super().read(shard)
+        return replace(whole, instances=tuple(each for each in whole.instances if each.ref not in self.gone))
+
+    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        """With the copies that were made."""
+        found = super().details([ref for ref in refs if ref not in self.gone] or refs[:1])
+        return {
+            ref: replace(each, snapshots=tuple(self.copies[one.ref] for one in each.volumes if one.ref in self.copies))
+            for ref, each in found.items()
+            if ref not in self.gone
+        }
+
     def execute(self, action: Action) -> Receipt:
-        """One stop, at the pace of stops."""
-        assert action.verb is Verb.STOP
+        """One call, at the pace of such calls."""
         cloud, subject, wire = self.wire.cloud, action.subject, self.wire
-        family = _FAMILY.get(cloud, _STOP[cloud])
+        operation = _CALLS[action.verb][cloud]
+        family = family_of(operation, changes=True) if cloud == "aws" else operation
         wire.time.sleep(wire.patience.pacer.reserve(subject.account, subject.region, family))
-        wire.asked.requests[cloud, _STOP[cloud]] += 1
-        wire.time.sleep(LATENCY[cloud])
-        self.stops.append(wire.time.seconds)
-        self.stopped.add(subject)
+        wire.asked.requests[cloud, operation] += 1
+        wire.time.sleep(wire.latency)
+        self.done[action.verb].append(wire.time.seconds)
+        if action.verb is Verb.STOP:
+            self.stopped.add(subject)
+        elif action.verb is Verb.TERMINATE:
+            self.gone.add(subject)
+        else:
+            volume = action.resource
+            copy = volume.sibling("snapshot", f"snap-{len(self.copies)}")
+            done = SnapshotState.COMPLETED
+            self.copies[volume] = Snapshot(copy, volume, done, wire.time.now(), action.decision_id)
+            return Receipt("r-1", copy.native_id)
         return Receipt("r-1")
+
+    def _is_idle(self, instance: Instance) -> bool:
+        return self.all_idle or int(instance.ref.native_id[-5:]) < self.ending
 
 
 @dataclass
@@ -84,14 +132,17 @@ class Stage:
     cloud: str
     size: Size
     threads: int
+    ending: int = 0
+    distance: float | None = None
+    waits: Waits | None = None
     time: Time = field(default_factory=Time)
     asked: Asked = field(default_factory=Asked)
 
     def __post_init__(self) -> None:
-        self.store = DynamoLike(self.time)
-        wire = Wire(self.cloud, self.time, self.asked, random.Random(9), faults=0.0)  # noqa: S311 - no secrets
-        self.machines = Acting(self.size, wire)
-        self.policy = _enforcing()
+        self.store = DynamoLike(self.time, self.waits)
+        wire = Wire(self.cloud, self.time, self.asked, random.Random(9), faults=0.0, distance=self.distance)  # noqa: S311
+        self.machines = Acting(self.size, wire, ending=self.ending, all_idle=not self.ending)
+        self.policy = _enforcing(terminates=self.ending > 0)
 
     def world(self) -> RunContext:
         """What a new process has."""
@@ -111,7 +162,7 @@ class Stage:
         )
 
 
-def _enforcing() -> Policy:
+def _enforcing(*, terminates: bool) -> Policy:
     plenty = (Money(Decimal(10_000_000), "USD"),)
     limits = replace(
         rule().limits,
@@ -120,30 +171,70 @@ def _enforcing() -> Policy:
         hourly_cost_stopped_per_day=plenty,
         scarce=Scarce.STOP,
     )
-    ladder = Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, _DAY)
-    return policy(rule(limits=limits, ladder=ladder), messages_per_day=1_000)  # all are told by the first run
+    ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, _DAY))
+    made = policy(rule(limits=limits, ladder=(*ladder, Step(Verb.TERMINATE, _WEEK)) if terminates else ladder))
+    return replace(made, messages_per_day=10_000)  # else a channel takes days to be told of hundreds
 
 
-def stopped(cloud: str, size: Size, threads: int) -> str:
-    """A row of the table: what the run took that stops every machine."""
-    stage = Stage(cloud, size, threads)
-    run_guard(stage.world(), "told", deadline=stage.time.now() + timedelta(minutes=15))  # a function's
-    stage.time.sleep(_DAY.total_seconds() + 3600)
+def enforced(stage: Stage) -> str:
+    """A row of the table: what the runs took that stop every machine, and end those that are to be ended."""
+    _prepare(stage)
     quiet = _requests_of_a_run(stage)
     stage.asked.requests.clear()
     stage.store.sent = type(stage.store.sent)()
-    begun, stops = stage.time.seconds, stage.machines.stops
-    run_guard(stage.world(), "stopped")
-    wanted = size.accounts * size.machines
-    if len(stops) != wanted:
-        message = f"{len(stops)} of {wanted} machines were stopped"
+    begun, done, took = stage.time.seconds, stage.machines.done, 0.0
+    for moments in done.values():
+        moments.clear()
+    runs = 3 if stage.ending else 1  # a case climbs one rung a run: copied, seen copied, terminated
+    for number in range(runs):
+        started = stage.time.seconds
+        run_guard(stage.world(), f"measured {number}")
+        took += stage.time.seconds - started
+        if number < runs - 1:
+            stage.time.sleep(_HOUR.total_seconds())
+    ended = stage.size.accounts * stage.ending
+    wanted = {
+        Verb.STOP: stage.size.accounts * stage.size.machines - ended,
+        Verb.SNAPSHOT: ended,
+        Verb.TERMINATE: ended,
+    }
+    counted = {verb: len(moments) for verb, moments in done.items()}
+    if counted != wanted:
+        message = f"{counted} were done, {wanted} are to be"
         raise SystemExit(message)
-    asked, ledger = stage.asked.total(), sum(stage.store.sent.requests.values())
+    steps, asked, ledger = sum(wanted.values()), stage.asked.total(), sum(stage.store.sent.requests.values())
+    stops = done[Verb.STOP]
     busiest = max(Counter(int(at) for at in stops).values())
+    what = "/".join(str(wanted[verb]) for verb in _CALLS) if stage.ending else str(wanted[Verb.STOP])
     return (
-        f"| {cloud} | {size.accounts} | {wanted} | {threads} | {stage.time.seconds - begun:.0f} | "
-        f"{max(stops) - begun:.0f} | {(asked - quiet) / wanted:.1f} | {ledger / wanted:.1f} | {busiest} |"
+        f"| {stage.cloud} | {stage.size.accounts} | {what} | {stage.threads} | {took:.0f} | "
+        f"{max(stops) - begun:.0f} | {(asked - runs * quiet) / steps:.1f} | {ledger / steps:.1f} | {busiest} |"
     )
+
+
+def _prepare(stage: Stage) -> None:
+    """Until the run that stops is due: everybody was told, and what is to be ended was stopped a week before."""
+    _tell(stage, "told")
+    stage.time.sleep((_DAY + _HOUR).total_seconds())
+    if not stage.ending:
+        return
+    run_guard(stage.world(), "first stops")
+    stage.time.sleep(_HOUR.total_seconds())
+    run_guard(stage.world(), "seen stopped")
+    stage.time.sleep(_HOUR.total_seconds())
+    run_guard(stage.world(), "told of the end")  # from when the wait of a week counts
+    stage.time.sleep((_WEEK - _DAY).total_seconds())
+    stage.machines.all_idle = True
+    _tell(stage, "others told")
+    stage.time.sleep((_DAY + _HOUR).total_seconds())
+
+
+def _tell(stage: Stage, run_id: str) -> None:
+    """As many runs as one channel takes to be told of all: a message a second, and a run waits for half a minute."""
+    for number in itertools.count():
+        if not run_guard(stage.world(), f"{run_id} {number}").report.waiting:
+            return
+        stage.time.sleep(60)
 
 
 def _requests_of_a_run(stage: Stage) -> int:
@@ -164,16 +255,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--accounts", type=int, default=10)
     parser.add_argument("--machines", type=int, default=30, help="of each account, all idle, in one region")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 16])
+    parser.add_argument("--ending", type=int, default=0, help="of each account, stopped a week before")
+    parser.add_argument("--latency", type=float, metavar="MS", help="of a request to a cloud")
+    parser.add_argument("--ledger-ms", type=float, metavar="MS", help="of each request to the ledger")
     asked = parser.parse_args(arguments)
     if asked.smoke:
-        asked.accounts, asked.machines = 2, 3
+        asked.accounts, asked.machines, asked.ending = 2, 3, 1
+    distance = None if asked.latency is None else asked.latency / 1000
+    waits = None if asked.ledger_ms is None else Waits(*[asked.ledger_ms / 1000] * 4)
     paces = {cloud: RATES[cloud][_FAMILY.get(cloud, _STOP[cloud])][1] for cloud in CLOUDS}
-    print(f"{machine('botocore')}; virtual time, latency {LATENCY}, stops a second and region {paces}\n")
-    names = "cloud", "accounts", "stops", "threads", "run s", "last stop after s", *_EACH, "most stops in a second"
+    print(f"{machine('botocore')}; virtual time, latency {distance or LATENCY}, stops a second and region {paces}\n")
+    steps = "stops/copies/ends" if asked.ending else "stops"
+    names = "cloud", "accounts", steps, "threads", "run s", "last stop after s", *_EACH, "most stops in a second"
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
     for cloud in asked.clouds:
         for threads in asked.threads:
-            print(stopped(cloud, Size(asked.accounts, asked.machines, idle_every=1), threads), flush=True)
+            size = Size(asked.accounts, asked.machines, idle_every=1)
+            print(enforced(Stage(cloud, size, threads, asked.ending, distance, waits)), flush=True)
 
 
 if __name__ == "__main__":

@@ -95,6 +95,11 @@ class Wire:
     chance: random.Random
     deadline: datetime | None = None
     faults: float = 0.01
+    distance: float | None = None  # seconds of one request; None: as far as that cloud is by LATENCY
+
+    @property
+    def latency(self) -> float:
+        return LATENCY[self.cloud] if self.distance is None else self.distance
 
     @cached_property
     def patience(self) -> RetryPolicy:
@@ -127,7 +132,7 @@ class Wire:
 
     def _send(self, operation: str) -> None:
         self.asked.requests[self.cloud, operation] += 1
-        self.time.sleep(LATENCY[self.cloud])
+        self.time.sleep(self.latency)
         if self.chance.random() >= self.faults:
             return
         self.asked.faults += 1
@@ -274,7 +279,7 @@ class Organisation:
             "alibaba": "ecs:DescribeInstances",
             "tencent": "cvm:DescribeInstances",
         }
-        self.wire.ask(first.account, first.region, described[first.cloud], reads)
+        self.wire.ask(first.account, first.region, described[first.cloud], reads * -(-len(refs) // 100))
         for ref in refs:
             machine = self._machine(ref.shard, int(ref.native_id[-5:]))
             volume = Volume(ref.sibling("volume", f"vol-{ref.native_id}"), 100.0, "gp3")

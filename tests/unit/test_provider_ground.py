@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -161,6 +161,20 @@ def test_one_unknown_id_does_not_hide_the_others() -> None:
 
     assert list(known_among(["i-1", "i-gone", "i-2"], describe)) == ["i-1", "i-2"]
     assert known_among(["i-gone"], describe) == {}
+
+
+def test_of_two_hundred_ids_one_that_nobody_knows_costs_no_request_an_id() -> None:
+    asked: list[int] = []
+
+    def describe(ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        asked.append(len(ids))
+        if "i-117" in ids:
+            raise NotFoundError("no such instance", operation="ec2:DescribeInstances")
+        return {native_id: {} for native_id in ids}
+
+    ids = [f"i-{number}" for number in range(200)]
+    assert list(known_among(ids, describe)) == [native_id for native_id in ids if native_id != "i-117"]
+    assert len(asked) <= 17
 
 
 def test_ids_are_asked_for_each_once_shard_by_shard_and_few_together() -> None:

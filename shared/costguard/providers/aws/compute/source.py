@@ -85,7 +85,7 @@ class AwsInventory(CloudInventory[AwsSession]):
     """
 
     api = _API
-    ids = 100  # in one request; AWS takes 1,000, but one unknown id fails them all
+    ids = _VALUES  # in one request; AWS takes 1,000, but what hangs on them is asked for by filter
     undescribed = "ec2:DescribeInstanceTypes: AWS does not describe {} here"
     _gap = staticmethod(errors.gap)
 

@@ -309,16 +309,17 @@ def by_id(operation: str, listed: Iterable[dict[str, Any]], ids: Sequence[str]) 
 
 
 def known_among(ids: Sequence[str], describe: Callable[[Sequence[str]], Described]) -> Described:
-    """What `describe` says of `ids`, where a single id that nobody knows makes the cloud refuse them all."""
+    """What `describe` says of `ids`, where a single id that nobody knows makes the cloud refuse them all.
+
+    Halves are asked about then, and halves of those: one unknown among 200 costs 16 requests more, not 200.
+    """
     try:
         return describe(ids)
     except NotFoundError:
         if len(ids) == 1:
             return {}
-    described: Described = {}
-    for one in ids:
-        described.update(known_among([one], describe))
-    return described
+    middle = len(ids) // 2
+    return {**known_among(ids[:middle], describe), **known_among(ids[middle:], describe)}
 
 
 def _contradiction(operation: str, native_id: str) -> TruncatedReadError:
