@@ -234,7 +234,7 @@ def test_a_version_that_began_while_the_lists_were_filled_keeps_them_from_being_
     open_as_before(store, opened("i-0", guard="budget"))
     begin(store, NOW)
     interfering = InterferingStore(store)
-    interfering.before_writes += [lambda: None, lambda: begin_as_before(store, NOW + 3 * DAY, "budget")]
+    interfering.before_writes += [lambda: None, lambda: None, lambda: begin_as_before(store, NOW + 3 * DAY, "budget")]
 
     RunRepository(interfering).begin("run-2", GUARD, NOW + 3 * DAY)
     open_as_before(store, opened("i-1", guard="budget"))
@@ -246,7 +246,11 @@ def test_what_closes_while_the_lists_are_filled_is_not_listed(store: RecordStore
     begin_as_before(store, NOW)
     known = open_as_before(store, opened())
     interfering = InterferingStore(store)
-    interfering.before_writes += [lambda: None, lambda: CaseRepository(store).commit(known, closed(known))]
+    interfering.before_writes += [
+        lambda: None,
+        lambda: None,
+        lambda: CaseRepository(store).commit(known, closed(known)),
+    ]
 
     RunRepository(interfering).begin("run-2", GUARD, NOW + 3 * DAY)
 

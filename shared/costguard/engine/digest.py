@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from costguard.cases import Case, CaseStatus
+from costguard.cases import Case
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import ProviderError
 from costguard.domain.savings import SavingsReport
@@ -100,18 +100,13 @@ def look_now(world: RunContext, *, progress: Progress = no_progress) -> Looked:
 
 
 def _refusals(memory: Memory, cases: Iterable[Case], since: datetime) -> Iterator[Refusal]:
-    lately = (case for guard in GUARDS for case in memory.cases.closed(f"{guard}/") if _ended_since(case, since))
     found = []
-    for case in (*cases, *lately):
+    for case in (*cases, *memory.cases.ended(since, *GUARDS)):
         for intent in memory.intents.for_case(case.case_id):
             at = intent.settled_at or intent.claimed_at
             if intent.outcome is Outcome.REFUSED and at >= since:
                 found.append(Refusal(at, intent.action.verb, intent.action.subject, case.owner, intent.detail[:300]))
     yield from sorted(found, key=lambda one: (one.at, str(one.subject)), reverse=True)[:_MOST_REFUSALS]
-
-
-def _ended_since(case: Case, since: datetime) -> bool:
-    return case.status is CaseStatus.CLOSED and case.closed_at is not None and case.closed_at >= since
 
 
 def _saved_of(report: SavingsReport, owner: str) -> SavingsReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from costguard.cases import CaseStatus
 from costguard.domain.errors import StalePlanError
 from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.guards import IDLE_GPU
@@ -26,11 +27,9 @@ def guard_of(memory: Memory, guard: str, resource: str) -> str:
     """
     if guard:
         return runner_of(guard).name
-    for cases_of in (memory.cases.active, memory.cases.all):
-        for name in GUARDS:
-            if any(resource in {str(c.subject), c.subject.native_id, c.case_id} for c in cases_of(name)):
-                return name
-    return IDLE_GPU
+    cases = memory.cases.named(resource, *GUARDS)
+    known = next((case for case in cases if case.status is not CaseStatus.CLOSED), next(iter(cases), None))
+    return IDLE_GPU if known is None else known.guard
 
 
 def worth_showing(plan: Plan) -> Plan:

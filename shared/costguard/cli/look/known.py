@@ -88,15 +88,17 @@ def known_of(here: CliContext, memory: Memory, guard: str, resource: str, seen: 
     finding = seen.finding if seen is not None else None
     subject = finding.subject if finding is not None and isinstance(finding.subject, ResourceRef) else None
     subject = subject or _subject_if_known(memory, guard, resource)
-    case = next((case for case in memory.cases.all(guard) if case.subject == subject), None)
+    case = None if subject is None else next(iter(memory.cases.named(str(subject), guard)), None)
     if subject is None or (case is None and finding is None):
         looked = "" if seen is None else ", and it was not seen now"
         advice = "" if seen is not None else "; `--scan` looks at the cloud as well"
         message = f"nothing is known of {clean(resource)!r}: the ledger has no case of it{looked}{advice}"
         raise InvalidInputError(message)
     now = here.clock.now()
-    snooze = memory.snoozes.active(now).get(str(subject))
-    earlier = () if case is None else tuple(one for one in memory.cases.closed(case.key) if one.case_id != case.case_id)
+    snooze, _ = memory.snoozes.of(str(subject), now)
+    earlier = (
+        () if case is None else tuple(one for one in memory.cases.closed(f"{case.key}/") if one.case_id != case.case_id)
+    )
     return History(
         subject=subject,
         case=case,
@@ -115,10 +117,10 @@ def _subject_if_known(memory: Memory, guard: str, resource: str) -> ResourceRef 
     Raises:
         InvalidInputError: a native id that several cases have, or an id that is none.
     """
-    known = {name for case in memory.cases.all(guard) for name in (case.subject.native_id, case.case_id)}
-    if ":" not in resource and resource not in known:
+    known = memory.cases.named(resource, guard)
+    if ":" not in resource and not known:
         return None
-    return find_case(memory, guard, resource).subject if resource in known else subject_of(memory, guard, resource)
+    return find_case(memory, guard, resource).subject if known else subject_of(memory, guard, resource)
 
 
 def _narrowed(target: Target, subject: ResourceRef) -> Target:

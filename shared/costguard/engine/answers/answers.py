@@ -64,11 +64,7 @@ def find_case(memory: Memory, guard: str, resource: str) -> Case:
     Raises:
         InvalidInputError: no case, or the native id is ambiguous.
     """
-    matching = [
-        case
-        for case in memory.cases.all(guard)
-        if resource in {str(case.subject), case.subject.native_id, case.case_id}
-    ]
+    matching = memory.cases.named(resource, guard)
     subjects = sorted({str(case.subject) for case in matching})
     if not matching:
         message = f"no case is known for {resource!r}; `costguard cases` lists them"

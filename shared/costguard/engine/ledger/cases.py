@@ -15,7 +15,8 @@ from costguard.domain.actions import DESTRUCTIVE, Action, Outcome, Receipt, Verb
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.ledger.codec import record_of, to_body, until_uncontested, value_of
-from costguard.engine.ledger.listing import OpenLists, lists_are_whole
+from costguard.engine.ledger.found import ending, fill_names, is_called, keys_ended, keys_named, naming
+from costguard.engine.ledger.listing import OpenLists, listed_since, lists_are_whole
 from costguard.ports import Put, Record, RecordStore, VersionCheck
 
 CASE_KIND = "case"
@@ -45,13 +46,35 @@ class CaseRepository:
 
     def fill_lists(self) -> None:
         """List every open case, whichever version opened it, and no other."""
-        cases = (_case(record) for record in self._store.query(CASE_KIND))
+        cases = [_case(record) for record in self._store.query(CASE_KIND)]
+        fill_names(self._store, cases)
         found = [case.key for case in cases if _is_open(case)]
         self._lists.fill(found, lambda keys: [case.key for case in self._open_of(keys)])
 
     def all(self, guard: str) -> tuple[Case, ...]:
         """The latest case of every key of a guard."""
         return tuple(_case(record) for record in self._store.query(CASE_KIND, f"{guard}/"))
+
+    def named(self, name: str, *guards: str) -> tuple[Case, ...]:
+        """The same of what is called so: a resource by its whole id or its vendor's, or a case by its own."""
+        if lists_are_whole(self._store):
+            keys = keys_named(self._store, name)
+            known = self._store.get_many(CASE_KIND, keys)
+            cases: Iterable[Case] = [_case(known[key]) for key in keys if key in known]
+        else:
+            cases = (case for guard in guards for case in self.all(guard))
+        found = [case for case in cases if is_called(case, name)]
+        return tuple(case for guard in guards for case in found if case.guard == guard)
+
+    def ended(self, since: datetime, *guards: str) -> Iterator[Case]:
+        """Every case of these guards that was closed since then."""
+        listed = listed_since(self._store)
+        if listed is None or since < listed:
+            cases = (case for guard in guards for case in self.closed(f"{guard}/"))
+        else:
+            known = self._store.get_many(_CLOSED, sorted(keys_ended(self._store, since)))
+            cases = (case for record in known.values() if (case := _case(record)).guard in guards)
+        return (case for case in cases if case.closed_at is not None and case.closed_at >= since)
 
     def closed(self, prefix: str = "") -> Iterator[Case]:
         """Every case ever closed whose key starts with `prefix`."""
@@ -93,6 +116,9 @@ class CaseRepository:
             kept_key = f"{stored.key}/{stored.case_id}"
             kept = self._store.get(_CLOSED, kept_key)
             writes.append(Put(record_of(_CLOSED, kept_key, stored), kept.version if kept is not None else 0))
+            writes += ending(self._store, stored, kept_key, anew=kept is None)
+        if before is None:
+            writes += naming(self._store, [stored], anew=expected == 0)
         if (before is not None and _is_open(before)) is not _is_open(stored):
             writes.append(self._lists.change(stored.key, is_open=_is_open(stored)))
         return writes

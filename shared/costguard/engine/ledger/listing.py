@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from functools import partial
 
 from costguard.domain.errors import VersionConflictError
@@ -59,8 +59,16 @@ def listing_after(latest: Record | None) -> Listing:
 
 def lists_are_whole(store: RecordStore) -> bool:
     """Whether the lists have all that is open; where nobody ever began a run, that is not known."""
+    return listed_since(store) is not None
+
+
+def listed_since(store: RecordStore) -> datetime | None:
+    """From when on all that was written is listed, whoever wrote it; None where lists are not whole."""
     begun = [value_of(_Begun, record).after for record in store.query(LATEST)]
-    return bool(begun) and all(each.whole for each in begun)
+    if not begun or not all(each.whole for each in begun):
+        return None
+    first = datetime.min.replace(tzinfo=timezone.utc)
+    return max((each.unlisted_at + _OUTLASTED for each in begun if each.unlisted_at is not None), default=first)
 
 
 class OpenLists:

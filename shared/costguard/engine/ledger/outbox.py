@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError
 from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
+from costguard.engine.ledger.found import notices_of
+from costguard.engine.ledger.listing import listed_since
 from costguard.engine.ledger.notices import (
     Ids,
     NoticeRecords,
@@ -107,8 +109,11 @@ class OutboxRepository:
         return self._records.revive(notice_id, change)
 
     def of_case(self, case_key: str, since: datetime) -> tuple[OutboxNotice, ...]:
-        """What was told, or is to be told, about a case since it was opened. Reads every notice: for people only."""
-        return tuple(one for one in self._records.all() if one.case_key == case_key and one.created_at >= since)
+        """What was told, or is to be told, about a case since it was opened."""
+        listed = listed_since(self._store)
+        whole = listed is None or since < listed
+        notices = self._records.all() if whole else self.get_many(notices_of(self._store, case_key)).values()
+        return tuple(one for one in notices if one.case_key == case_key and one.created_at >= since)
 
     def said_of(self, case_id: str) -> OutboxNotice | None:
         """The delivered notice that last told of a case with what comes next: replies go under it."""
