@@ -25,8 +25,9 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers.answers import notice_decision
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import NoticeState, OutboxNotice
+from costguard.faas.desk import RequestContext
 from costguard.faas.http import HttpReply, HttpRequest
-from costguard.faas.slack_actions import RequestContext, answer_request, answer_slack
+from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules.common import Step
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
@@ -52,6 +53,7 @@ idle_gpu:
 """
 KEEP_24H, KEEP_7D, KEEP_ASK = "costguard:keep:24h", "costguard:keep:168h", "costguard:keep"
 STOP, APPROVE, NOT_MINE = "costguard:stop_now", "costguard:approve", "costguard:not_mine"
+EXCEPT = "costguard:except"
 
 
 def stopping_case(**changes: Any) -> Case:
@@ -150,6 +152,7 @@ class Rig:
             Choice(AnswerKind.STOP_NOW, "Stop now", of),
             Choice(AnswerKind.APPROVE, "Approve", of),
             Choice(AnswerKind.NOT_MINE, "Not mine", of),
+            Choice(AnswerKind.EXCEPT, "Exception …", of),
         )
         parts = (MessagePart(decision, stored.name, choices=choices),)
         delivery = self.office.notifier.send(Message(channel, "A machine is idle", "idle", parts=parts))
@@ -206,7 +209,7 @@ class Rig:
 
     def records(self) -> dict[str, Mapping[str, Any]]:
         """All that people's answers could have changed."""
-        kinds = ("snooze", "haste", "approval", "disowned", "case")
+        kinds = ("snooze", "haste", "approval", "disowned", "case", "exception_ask")
         query = self.memory.store.query
         return {f"{kind}/{record.key}": record.body for kind in kinds for record in query(kind)}
 

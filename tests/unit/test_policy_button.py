@@ -25,8 +25,9 @@ from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.publications import ApproverWord, Publication
 from costguard.engine.notify.delivery import deliver_due
 from costguard.engine.policy.in_force import tell_of_policy
+from costguard.faas.desk import RequestContext
 from costguard.faas.http import HttpReply
-from costguard.faas.slack_actions import RequestContext, answer_slack
+from costguard.faas.slack_actions import answer_slack
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.policy.publishing import WordCode

@@ -16,6 +16,7 @@ from tests.slack_rig import (
     ANOTHER,
     APPROVE,
     APPROVER,
+    EXCEPT,
     HOUR,
     KEEP_7D,
     KEEP_24H,
@@ -41,7 +42,8 @@ from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers.answers import notice_decision
 from costguard.engine.ledger.memory import Memory
-from costguard.faas.slack_actions import RequestContext, answer_request, answer_slack, within
+from costguard.faas.desk import RequestContext
+from costguard.faas.slack_actions import answer_request, answer_slack, within
 from costguard.guards.rules.common import Mode, Step
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.terms import terms
@@ -280,7 +282,7 @@ def test_what_waits_for_nothing_cannot_be_approved(rig: Rig) -> None:
     assert says(rig.said(), "answer_outdated")
 
 
-@pytest.mark.parametrize("action", [KEEP_24H, KEEP_ASK, STOP, APPROVE, NOT_MINE])
+@pytest.mark.parametrize("action", [KEEP_24H, KEEP_ASK, STOP, APPROVE, NOT_MINE, EXCEPT])
 def test_another_workspace_changes_nothing(rig: Rig, action: str) -> None:
     ts = rig.told(held_case())
     before = rig.records()
@@ -292,7 +294,7 @@ def test_another_workspace_changes_nothing(rig: Rig, action: str) -> None:
     assert says(rig.said(), "answer_foreign_team")
 
 
-@pytest.mark.parametrize("action", [KEEP_24H, KEEP_ASK, STOP, APPROVE, NOT_MINE])
+@pytest.mark.parametrize("action", [KEEP_24H, KEEP_ASK, STOP, APPROVE, NOT_MINE, EXCEPT])
 def test_a_message_copied_to_another_channel_changes_nothing(rig: Rig, action: str) -> None:
     """The button's value is known to whoever saw it; where it was pressed says Slack."""
     ts = rig.told(stopping_case())

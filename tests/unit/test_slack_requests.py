@@ -19,9 +19,9 @@ from costguard.adapters.notifiers.slack.requests import (
     Nothing,
     Submission,
     UnreadableRequestError,
-    keep_window,
     parse,
     signed,
+    until_window,
     verify,
 )
 from costguard.domain.answers import AnswerKind, AnswerRef, Person
@@ -211,7 +211,7 @@ def test_a_command_is_read_whole_and_cut() -> None:
 def test_the_window_comes_back_as_it_was_opened() -> None:
     words = dict.fromkeys(("title", "submit", "cancel", "what", "until", "because"), "words")
     of = AnswerRef("case1", "decision1")
-    view = keep_window(of, "C0123ABCD", words, NOW.date(), NOW.date())
+    view = until_window(AnswerKind.KEEP, of, "C0123ABCD", words, NOW.date(), NOW.date())
     values = {"until": {"until": {"selected_date": "2026-03-12"}}, "because": {"because": {"value": " demo "}}}
     sent = {
         "type": "view_submission",

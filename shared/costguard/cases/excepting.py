@@ -25,13 +25,12 @@ from costguard.cases.answering import (
     with_vote,
 )
 from costguard.cases.case import Case, CaseStatus
-from costguard.domain.answers import AnswerCode, AnswerRef, Person
+from costguard.domain.answers import ASKED, AnswerCode, AnswerRef, Person
 from costguard.domain.reasons import FactValue
 from costguard.policy.model.policy import AnswerTerms
 
 ASK_VALID_FOR = timedelta(days=7)  # who still wants it asks again, with reasons of then
 _FORGOTTEN = "person:"  # who asked and was erased since: nobody could say any more who may not agree
-_PREFIX = "except"  # no decision's hash begins so
 
 
 class AskPhase(str, Enum):
@@ -65,7 +64,7 @@ class ExceptionAsk:
     def of(self) -> AnswerRef:
         """What an answer to it is bound to."""
         text = f"{self.ref_text}\n{self.by}\n{self.reason}\n{self.until.isoformat()}\n{self.asked_at.isoformat()}"
-        return AnswerRef(self.case_id, f"{_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:24]}")
+        return AnswerRef(self.case_id, f"{ASKED}{hashlib.sha256(text.encode()).hexdigest()[:24]}")
 
     @property
     def ends_at(self) -> datetime:
@@ -88,11 +87,6 @@ class ExceptionAsk:
         votes = with_vote(self.votes, vote, now)
         people = {person_id(each.by) for each in votes}
         return replace(self, votes=votes, phase=AskPhase.AGREED if len(people) >= self.needed else self.phase)
-
-
-def is_ask(of: AnswerRef) -> bool:
-    """Whether an answer is to somebody's question, not to a decision."""
-    return of.decision_id.startswith(_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,8 @@ class AnswerRef:
 
 
 _LONGEST_ID = 64
+ASKED = "except"
+"""How the decision of a question for an exception begins; no hash does."""
 
 
 @dataclass(frozen=True, slots=True)

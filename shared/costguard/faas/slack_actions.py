@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime, time, timedelta, timezone
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
-from zoneinfo import ZoneInfo
+from typing import Any
 
 from costguard.adapters.notifiers.slack.blocks import FALLBACK_MAX, build_blocks, escape
 from costguard.adapters.notifiers.slack.requests import (
@@ -29,124 +26,24 @@ from costguard.adapters.notifiers.slack.requests import (
     Proof,
     Submission,
     UnreadableRequestError,
-    keep_window,
     parse,
+    until_window,
     verify,
 )
-from costguard.bootstrap import open_memory, published_policy, read_policy
-from costguard.cases.answering import LONGEST_KEEP, Accepted, Weighed
-from costguard.domain.answers import Answer, AnswerKind
-from costguard.domain.errors import CostguardError, InvalidInputError, LedgerError, NoticeError, ProviderError
+from costguard.cases.answering import LONGEST_KEEP, Accepted, Refused, Weighed
+from costguard.domain.answers import ASKED, Answer, AnswerCode, AnswerKind
+from costguard.domain.errors import CostguardError, NoticeError
 from costguard.engine.answers.replies import look, reply
 from costguard.engine.ledger.approvals import nonce_of
-from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.publications import seq_of
+from costguard.faas.desk import FEEDBACK, RequestContext, open_desk
 from costguard.faas.http import HttpReply, HttpRequest
-from costguard.policy.documents.bundle import Usable, usable
-from costguard.policy.model.policy import Policy
-from costguard.ports import Clock, PolicyText
+from costguard.ports import Clock
 from costguard.report.notices.answers import answer_words
 from costguard.report.words.sentences import Language, phrase
 from costguard.settings import Settings
 
-if TYPE_CHECKING:
-    from costguard.engine.policy.published import Bundles
-
 log = logging.getLogger(__name__)
-
-FEEDBACK = timedelta(seconds=1.2)  # of the three that Slack waits; the next run's edit shows it in any case
-
-
-class SlackScreen(Protocol):
-    """What shows people in Slack something at once."""
-
-    def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> str:
-        """Open a window for whoever clicked."""
-
-    def respond(self, response_url: str, body: Mapping[str, Any]) -> None:
-        """Answer a click where Slack said to."""
-
-
-@dataclass(frozen=True, slots=True)
-class RequestContext:
-    """What one answer is taken at. `bundles` opens the published policies, None where none are published."""
-
-    memory: Memory
-    policy: Policy
-    policy_usable: bool
-    language: Language
-    clock: Clock
-    screen: SlackScreen | None
-    bundles: Callable[[], Bundles] | None = None
-
-    @property
-    def zone(self) -> ZoneInfo:
-        """Where people's days begin and end."""
-        calendar = self.policy.calendar
-        return ZoneInfo(calendar.zone if calendar is not None else "UTC")
-
-
-@contextmanager
-def open_desk(settings: Settings, clock: Clock) -> Iterator[RequestContext]:
-    """What an answer is taken at, as the settings say.
-
-    Raises:
-        InvalidInputError: a ledger that forgets with this process, or no policy at all.
-    """
-    memory = open_memory(settings)
-    with closing(memory.store):
-        if settings.host != "local" and not memory.store.durable:
-            raise InvalidInputError("answers need a ledger that outlives the function's instance: COSTGUARD_LEDGER")
-        policy, good = _policy(settings, memory, clock)
-        yield RequestContext(
-            memory, policy, good, Language(settings.language), clock, _screen(settings), _bundles(settings, clock)
-        )
-
-
-def _bundles(settings: Settings, clock: Clock) -> Callable[[], Bundles] | None:
-    """Opened for an approval of a published policy and nothing else: most clicks are about machines."""
-    from costguard.connections.policies import is_published, open_bundles
-
-    return (lambda: open_bundles(settings, settings.policy, clock)) if is_published(settings.policy) else None
-
-
-def _policy(settings: Settings, memory: Memory, clock: Clock) -> tuple[Policy, bool]:
-    """The policy to decide by, and whether it may be acted on: where it is broken, the last good one for seven days."""
-    from costguard.connections.policies import is_published, policy_source
-
-    if not settings.policy:
-        return read_policy(settings), True
-    published = is_published(settings.policy)
-    try:
-        if published:
-            return published_policy(settings, memory, clock), True
-        return _loaded(policy_source(settings, settings.policy).read()), True
-    except (InvalidInputError, ProviderError, LedgerError):
-        good = memory.policies.last_good(published=published)
-        if good is None:
-            raise
-        log.warning("policy is broken: answers are weighed by the last good one")
-        return _loaded(good.text), usable(good.read_at, clock.now()) is Usable.OK
-
-
-def _loaded(text: PolicyText) -> Policy:
-    return _compiled(tuple(sorted(text.files.items())), text.origin)
-
-
-@lru_cache(maxsize=2)
-def _compiled(files: tuple[tuple[str, str], ...], origin: str) -> Policy:
-    """Kept by its very text: reading YAML with places takes longer than all the rest of a click."""
-    from costguard.policy.documents.loader import load_policy
-
-    return load_policy(PolicyText(dict(files), "", origin))
-
-
-def _screen(settings: Settings) -> SlackScreen | None:
-    if not settings.slack_token:
-        return None
-    from costguard.adapters.notifiers.slack.notifier import SlackNotifier
-
-    return SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url, timeout=FEEDBACK)
 
 
 def within(most: timedelta, call: Callable[[], object]) -> None:
@@ -227,8 +124,10 @@ def _clicked(click: Click, desk: RequestContext) -> HttpReply:
     now = desk.clock.now()
     if seq_of(click.of) is not None:
         return _approved_policy(click, desk)
-    if click.kind is AnswerKind.KEEP and click.length is None:
+    if click.kind in {AnswerKind.KEEP, AnswerKind.EXCEPT} and click.length is None:
         return _asked_how_long(click, desk)
+    if click.of.decision_id.startswith(ASKED):
+        return _agreed(click, desk)
     answer = Answer(click.kind, click.of, click.by, now, click.length)
     weighed = reply(desk.memory, desk.policy, answer, now, came_through=click.channel, policy_usable=desk.policy_usable)
     _note(answer, weighed)
@@ -257,13 +156,39 @@ def _approved_policy(click: Click, desk: RequestContext) -> HttpReply:
     return HttpReply(200)
 
 
+def _agreed(click: Click, desk: RequestContext) -> HttpReply:
+    """An approver's word for an exception that somebody asked for."""
+    from costguard.engine.answers import excepting  # here: most clicks need none of it
+
+    said = Answer(click.kind, click.of, click.by, desk.clock.now())
+    weighed: Weighed = Refused(AnswerCode.UNKNOWN)
+    if click.kind is AnswerKind.APPROVE:
+        weighed = excepting.agree(
+            desk.memory,
+            desk.policy,
+            click.of,
+            click.by,
+            said.at,
+            came_through=click.channel,
+            policy_usable=desk.policy_usable,
+            language=desk.language,
+        )
+    _note(said, weighed)
+    _show(desk, click.response_url, answer_words(weighed, desk.language))
+    return HttpReply(200)
+
+
+def _longest(kind: AnswerKind, desk: RequestContext) -> timedelta:
+    return LONGEST_KEEP if kind is AnswerKind.KEEP else desk.policy.longest_exception
+
+
 def _asked_how_long(click: Click, desk: RequestContext) -> HttpReply:
     """Open the window, unless the answer would not count anyway."""
-    now, screen = desk.clock.now(), desk.screen
+    now, screen, longest = desk.clock.now(), desk.screen, _longest(click.kind, desk)
     case, weighed = look(
         desk.memory,
         desk.policy,
-        Answer(AnswerKind.KEEP, click.of, click.by, now, LONGEST_KEEP),
+        Answer(click.kind, click.of, click.by, now, longest),
         now,
         came_through=click.channel,
     )
@@ -271,12 +196,12 @@ def _asked_how_long(click: Click, desk: RequestContext) -> HttpReply:
         _show(desk, click.response_url, answer_words(weighed, desk.language))
         return HttpReply(200)
     today = now.astimezone(desk.zone).date()
-    words = {
-        name: phrase(f"window_{name}", desk.language) for name in ("title", "submit", "cancel", "until", "because")
-    }
-    words["what"] = phrase("window_what", desk.language, what=case.name or case.subject.native_id)
+    excepts = "except_" if click.kind is AnswerKind.EXCEPT else ""
+    words = {name: phrase(f"window_{name}", desk.language) for name in ("cancel", "until", "because")}
+    words |= {name: phrase(f"window_{excepts}{name}", desk.language) for name in ("title", "submit")}
+    words["what"] = phrase(f"window_{excepts}what", desk.language, what=case.name or case.subject.native_id)
     shown = {name: escape(text, _TITLE_MAX if name == "title" else _LABEL_MAX) for name, text in words.items()}
-    view = keep_window(click.of, click.channel, shown, today + timedelta(days=2), today + LONGEST_KEEP)
+    view = until_window(click.kind, click.of, click.channel, shown, today + timedelta(days=2), today + longest)
     if screen is not None and click.trigger_id:
         within(FEEDBACK, lambda: screen.open_view(click.trigger_id, view))
     return HttpReply(200)
@@ -288,14 +213,17 @@ def _submitted(sent: Submission, desk: RequestContext) -> HttpReply:
         return _wrong(BECAUSE, phrase("answer_reason_missing", desk.language))
     if sent.until is None:
         return _wrong(UNTIL, phrase("answer_not_a_date", desk.language))
-    today = now.astimezone(desk.zone).date()
-    if not today <= sent.until < today + LONGEST_KEEP:
-        return _wrong(UNTIL, phrase("answer_not_a_date", desk.language))
+    today, longest = now.astimezone(desk.zone).date(), _longest(sent.kind, desk)
+    if not today <= sent.until < today + longest:
+        excepts = sent.kind is AnswerKind.EXCEPT
+        wrong = "answer_exception_too_long" if excepts else "answer_not_a_date"
+        return _wrong(UNTIL, phrase(wrong, desk.language, days=longest.days))
     ends = datetime.combine(sent.until + _A_DAY, time(), desk.zone).astimezone(timezone.utc)
-    answer = Answer(AnswerKind.KEEP, sent.of, sent.by, now, ends - now, sent.reason)
-    weighed = reply(desk.memory, desk.policy, answer, now, came_through=sent.channel, policy_usable=desk.policy_usable)
+    answer = Answer(sent.kind, sent.of, sent.by, now, ends - now, sent.reason)
+    weighed = _asked(answer, sent.channel, desk)
     _note(answer, weighed)
-    words = {name: escape(phrase(f"window_{name}", desk.language), _TITLE_MAX) for name in ("title", "cancel")}
+    title = "window_except_title" if sent.kind is AnswerKind.EXCEPT else "window_title"
+    words = {"title": escape(phrase(title, desk.language), _TITLE_MAX)}
     said = {"type": "plain_text", "text": escape(answer_words(weighed, desk.language))}
     view = {
         "type": "modal",
@@ -304,6 +232,18 @@ def _submitted(sent: Submission, desk: RequestContext) -> HttpReply:
         "blocks": [{"type": "section", "text": said}],
     }
     return _json({"response_action": "update", "view": view})
+
+
+def _asked(answer: Answer, channel: str, desk: RequestContext) -> Weighed:
+    """A Keep is taken, a question for an exception taken and told to approvers."""
+    now, usable = answer.at, desk.policy_usable
+    if answer.kind is not AnswerKind.EXCEPT:
+        return reply(desk.memory, desk.policy, answer, now, came_through=channel, policy_usable=usable)
+    from costguard.engine.answers import excepting
+
+    return excepting.ask(
+        desk.memory, desk.policy, answer, now, came_through=channel, policy_usable=usable, language=desk.language
+    )
 
 
 def _commanded(command: Command, desk: RequestContext) -> HttpReply:

@@ -28,8 +28,9 @@ def answering(sandbox: Sandbox, world: RunContext, language: Language) -> Button
     """What owners do, and an approver where a local disk is to go: all of it by buttons of messages."""
     from costguard.adapters.notifiers.slack.notifier import SlackNotifier
     from costguard.cli.demo.story import Buttons
+    from costguard.faas.desk import RequestContext
     from costguard.faas.http import HttpRequest
-    from costguard.faas.slack_actions import RequestContext, answer_slack
+    from costguard.faas.slack_actions import answer_slack
 
     slack, clock = sandbox.slack, world.clock
     desk = RequestContext(

@@ -9,6 +9,7 @@ from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.reasons import Reason
+from costguard.guards import OF_MACHINES
 from costguard.guards.rules.common import Mode
 from costguard.guards.rules.idle import SPENT
 from costguard.policy.model.policy import Policy
@@ -51,6 +52,8 @@ def choices_for(
         kinds += [(AnswerKind.KEEP, length) for length in KEPT_FOR]
     if clickable and not only_start:
         kinds.append((AnswerKind.KEEP, None))
+        if policy.answers.approvers and case.guard in OF_MACHINES:
+            kinds.append((AnswerKind.EXCEPT, None))
     if held and (answered or not clickable):
         kinds.append((AnswerKind.APPROVE, None))
     if clickable and not held and step is Verb.STOP and answered:

@@ -111,7 +111,7 @@ def _bytes(text: str) -> int:
 FIELDS_PER_SECTION = 10
 FIELD_COST = 50  # the JSON around the words of a field
 _PART_MOST = 7500  # of weight: beside the largest head, one part always has its place
-_CHOICES_MOST = 6
+_CHOICES_MOST = 7
 _BUTTON_MAX, _CONFIRM_TITLE_MAX, _CONFIRM_BUTTON_MAX = 75, 40, 30
 _PICTURE_MAX = 200
 _LABEL_MAX = 200

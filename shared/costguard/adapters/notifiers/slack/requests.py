@@ -20,7 +20,8 @@ from costguard.domain.answers import AnswerKind, AnswerRef, Person
 from costguard.domain.errors import InvalidInputError
 
 WINDOW = timedelta(minutes=5)
-KEEP_WINDOW = "costguard_keep"
+KEEP_WINDOW, EXCEPT_WINDOW = "costguard_keep", "costguard_except"
+_WINDOWS = {KEEP_WINDOW: AnswerKind.KEEP, EXCEPT_WINDOW: AnswerKind.EXCEPT}
 UNTIL, BECAUSE = "until", "because"
 LONGEST_REASON = 200
 _TIMESTAMP = re.compile(r"[1-9][0-9]{8,10}", re.ASCII)
@@ -28,7 +29,7 @@ _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 _MOST_FIELDS = 40
 _ID = re.compile(r"[A-Z][A-Z0-9]{1,24}", re.ASCII)
 _ACTION = re.compile(
-    r"costguard:(?P<kind>keep|stop_now|approve|not_mine|start)(?::(?P<hours>[1-9][0-9]{0,3})h)?", re.ASCII
+    r"costguard:(?P<kind>keep|stop_now|approve|not_mine|start|except)(?::(?P<hours>[1-9][0-9]{0,3})h)?", re.ASCII
 )
 _OURS = "costguard:"
 _TRIGGER = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
@@ -70,13 +71,14 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The window "keep until … because …", sent back. `until` None and `reason` empty: not filled in."""
+    """The window "until … because …", sent back, for a `kind`. `until` None and `reason` empty: not filled in."""
 
     of: AnswerRef
     by: Person
     channel: str
     until: date | None
     reason: str
+    kind: AnswerKind = AnswerKind.KEEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +151,10 @@ def parse(body: bytes) -> Click | Submission | Command | Nothing:
     raise UnreadableRequestError("neither an interaction nor a command")
 
 
-def keep_window(of: AnswerRef, channel: str, words: Mapping[str, str], first: date, last: date) -> dict[str, Any]:
-    """The window "keep until … because …"; `words` are escaped: title, submit, cancel, what, until, because.
+def until_window(
+    kind: AnswerKind, of: AnswerRef, channel: str, words: Mapping[str, str], first: date, last: date
+) -> dict[str, Any]:
+    """The window "until … because …"; `words` are escaped: title, submit, cancel, what, until, because.
 
     API: views.open; a title has 24 characters at most. A date picker takes no bounds: the answer is checked.
     """
@@ -162,7 +166,7 @@ def keep_window(of: AnswerRef, channel: str, words: Mapping[str, str], first: da
     because = {"type": "plain_text_input", "action_id": BECAUSE, "min_length": 1, "max_length": LONGEST_REASON}
     return {
         "type": "modal",
-        "callback_id": KEEP_WINDOW,
+        "callback_id": next(name for name, each in _WINDOWS.items() if each is kind),
         "private_metadata": f"{of} {channel}",
         "title": text("title"),
         "submit": text("submit"),
@@ -229,7 +233,9 @@ def _click(payload: Mapping[str, Any]) -> Click | Nothing:
 
 def _submission(payload: Mapping[str, Any]) -> Submission | Nothing:
     view = _mapping(payload.get("view"))
-    if view.get("callback_id") != KEEP_WINDOW:
+    name = view.get("callback_id")
+    kind = _WINDOWS.get(name) if isinstance(name, str) else None
+    if kind is None:
         return Nothing()
     about = view.get("private_metadata")
     ref, _, channel = about.partition(" ") if isinstance(about, str) else ("", "", "")
@@ -241,7 +247,7 @@ def _submission(payload: Mapping[str, Any]) -> Submission | Nothing:
     because = _mapping(_mapping(values.get(BECAUSE)).get(BECAUSE)).get("value")
     if not isinstance(picked, (str, type(None))) or not isinstance(because, (str, type(None))):
         raise UnreadableRequestError("a window that was never opened here")
-    return Submission(of, _person(payload), _id(channel), _day(picked or ""), (because or "").strip())
+    return Submission(of, _person(payload), _id(channel), _day(picked or ""), (because or "").strip(), kind)
 
 
 def _day(text: str) -> date | None:
