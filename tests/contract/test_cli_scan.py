@@ -11,6 +11,7 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 
 from cloudstand.aws.core.server import Refused
+from costguard.cli.demo.story import DEMO_POLICY
 from costguard.cli.exits import Exit
 from costguard.cli.sandbox.running import Sandbox
 from costguard.report.words.sentences import phrase
@@ -155,6 +156,34 @@ def test_the_page_for_who_pays_is_written_and_makes_up_nothing(cli: Cli) -> None
     assert phrase("first_less_than_a_month", days="8") in text
     assert phrase("first_net_unknown") in text, "no discount is declared"
     assert "0 calls that can change anything" in text
+
+
+def test_the_first_digest_is_that_page(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept where digests are, told to the default channel by the same figures, and once."""
+    kept, page = cli.folder / "kept", cli.folder / "waste.html"
+    kept.mkdir()
+    monkeypatch.setenv("COSTGUARD_REPORTS", str(kept))
+    assert cli("scan", "--html", str(page), "--days", "8", "--policy", str(DEMO_POLICY), ledger=False).status == Exit.OK
+    heard = len(cli.sandbox.slack.posted)
+
+    shown = cli("digest", "--first", "--days", "8", "--dry-run", "--json")
+    assert cli.sandbox.slack.posted[heard:] == []
+    told = cli("digest", "--first", "--days", "8", "--json")
+    again = cli("digest", "--first", "--days", "8", "--json")
+
+    assert (told.status, told.json["delivered"], told.json["pages_kept"]) == (Exit.OK, 1, 1)
+    (file,) = kept.rglob("*.html")
+    before_the_proof = [each.read_text("utf-8").partition("<footer")[0] for each in (file, page)]
+    assert before_the_proof[0] == before_the_proof[1], "only the count of calls may differ: some answers are kept"
+    (posted,) = cli.sandbox.slack.posted[heard:]
+    assert posted.channel == "#gpu-costs"
+    (notice,) = told.json["told"]
+    assert notice["fields"] == shown.json["told"][0]["fields"]
+    assert [title for title, _ in notice["fields"]] == [
+        phrase(f"first_{each}") for each in ("wasted", "net", "confidence", "reclaimed")
+    ]
+    assert all(figure in page.read_text("utf-8") for _, figure in notice["fields"])
+    assert again.json["duplicate"] is True
 
 
 def test_a_declared_discount_is_on_the_page(cli: Cli) -> None:

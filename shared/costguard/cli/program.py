@@ -136,11 +136,13 @@ def _sandbox_surroundings(
     if ledger.startswith(_SHARED_LEDGERS):  # as above: no real notice is delivered to made-up people
         message = "--sandbox: a ledger that others share is never a sandbox's; name a SQLite file of its own, or none"
         raise InvalidInputError(message)
+    outside = program.settings()
     bare = Settings(
         policy=policy or str(DEMO_POLICY),
         ledger=Secret(ledger or "memory:"),
         language=language,
-        git_hosts=program.settings().git_hosts,
+        git_hosts=outside.git_hosts,
+        reports="" if "://" in outside.reports else outside.reports,  # a folder here, never a bucket that is shared
     )
     if program.sandbox is None and not cloud:
         from costguard.cli.sandbox.running import standing_clock
@@ -197,8 +199,10 @@ def ledger_read_only(here: CliContext) -> Iterator[Memory]:
 
 
 @contextmanager
-def ledger_in_use(here: CliContext) -> Iterator[Memory]:
+def ledger_in_use(here: CliContext, *, new: bool = False) -> Iterator[Memory]:
     """A ledger that somebody has used before: in a wrong folder an answer from an empty one would mislead.
+
+    `new`: one that is made now will do, as nothing is answered from it.
 
     Raises:
         InvalidInputError: there is no such file.
@@ -206,7 +210,7 @@ def ledger_in_use(here: CliContext) -> Iterator[Memory]:
     from costguard.bootstrap import open_memory
 
     path = sqlite_file(here.settings)
-    if path is not None and not path.exists():
+    if path is not None and not new and not path.exists():
         message = (
             f"{path}: no ledger is there; name the one that the runs use with --ledger or COSTGUARD_LEDGER "
             "(the first `costguard apply` or `costguard invoke` makes it)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -147,6 +147,15 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstPage:
+    """The first digest, made of what the clouds showed: its page, its notice once it is kept, and what it counted."""
+
+    page: str
+    notice: Callable[[Kept], Worded]
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class ToTell:
     """One notice of a digest: `owner` is empty where it is of all."""
 
@@ -157,10 +166,13 @@ class ToTell:
 
 @dataclass(frozen=True, slots=True)
 class DigestRun:
-    """What a digest told and kept. `duplicate`: it was sent before, and nothing was sent again."""
+    """What a digest told and kept. `duplicate`: it was sent before, and nothing was sent again.
+
+    `counts` are of machines and places: `idle`, `unmeasured`, `gaps`.
+    """
 
     run_id: str
-    facts: ReportFacts | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
     told: tuple[ToTell, ...] = ()
     kept: Kept = field(default_factory=Kept)
     delivered: int = 0
@@ -174,7 +186,7 @@ def plan_digest(memory: Memory, policy: Policy, run_id: str, now: datetime, lang
         LedgerError: memory failed.
     """
     facts = _facts(memory, run_id, now)
-    return DigestRun(run_id, facts, tuple(_to_tell(facts, policy, Kept(), language)))
+    return DigestRun(run_id, _counts(facts), tuple(_to_tell(facts, policy, Kept(), language)))
 
 
 def run_digest(
@@ -199,22 +211,65 @@ def run_digest(
     facts = _facts(memory, run_id, now)
     kept = _kept(facts, run_id, means, language)
     told = tuple(_to_tell(facts, policy, kept, language))
-    for one in told:
-        memory.outbox.enqueue(_notice(one, run_id, now))
-    delivered = deliver_due(
-        memory.outbox, notifier, clock, max_wait=NOTICE_WAIT, language=language, most=policy.messages_per_day
-    )
+    delivered = _delivered(memory, policy, notifier, clock, run_id, told, language)
     LookRepository(memory.store).keep_digest(DigestRecord(run_id, figures_of(facts), kept.page, len(told)))
-    done = DigestRun(run_id, facts, told, kept, delivered=sum(one.case_key == DIGEST for one in delivered))
+    done = DigestRun(run_id, _counts(facts), told, kept, delivered=delivered)
     memory.runs.finish(run_id, digest_summary(done), clock.now())
     return done
 
 
+def run_first(
+    memory: Memory,
+    policy: Policy,
+    notifier: Notifier,
+    clock: Clock,
+    run_id: str,
+    means: Means,
+    first: FirstPage,
+    language: Language = Language.EN,
+) -> DigestRun:
+    """The first digest: the page of day one, kept where every digest's is, told to the default channel.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    now = clock.now()
+    if not memory.runs.begin(run_id, DIGEST, now):
+        return DigestRun(run_id, duplicate=True)
+    kept = _page_kept(first.page, _name_of(now, run_id), means)
+    told = (ToTell(policy.default_channel, "", first.notice(kept)),)
+    delivered = _delivered(memory, policy, notifier, clock, run_id, told, language)
+    done = DigestRun(run_id, first.counts, told, kept, delivered=delivered)
+    memory.runs.finish(run_id, digest_summary(done), clock.now())
+    return done
+
+
+def _delivered(
+    memory: Memory,
+    policy: Policy,
+    notifier: Notifier,
+    clock: Clock,
+    run_id: str,
+    told: Sequence[ToTell],
+    language: Language,
+) -> int:
+    for one in told:
+        memory.outbox.enqueue(_notice(one, run_id, clock.now()))
+    delivered = deliver_due(
+        memory.outbox, notifier, clock, max_wait=NOTICE_WAIT, language=language, most=policy.messages_per_day
+    )
+    return sum(one.case_key == DIGEST for one in delivered)
+
+
+def _counts(facts: ReportFacts) -> Mapping[str, int]:
+    figures = figures_of(facts)
+    return {"idle": figures.idle, "unmeasured": figures.unmeasured, "gaps": len(facts.gaps)}
+
+
 def digest_summary(done: DigestRun) -> dict[str, Any]:
     """The figures of a digest for logs, metrics and the caller of a function."""
-    if done.facts is None:
+    if done.duplicate:
         return {"run_id": done.run_id, "guard": DIGEST, "duplicate": True}
-    figures = figures_of(done.facts)
     return {
         "run_id": done.run_id,
         "guard": DIGEST,
@@ -224,9 +279,7 @@ def digest_summary(done: DigestRun) -> dict[str, Any]:
         "not_done": 0,
         "pages_kept": int(bool(done.kept.page)),
         "kept_at": done.kept.page,
-        "idle": figures.idle,
-        "unmeasured": figures.unmeasured,
-        "gaps": len(done.facts.gaps),
+        **done.counts,
     }
 
 
@@ -249,18 +302,31 @@ def _to_tell(facts: ReportFacts, policy: Policy, kept: Kept, language: Language)
 def _kept(facts: ReportFacts, run_id: str, means: Means, language: Language) -> Kept:
     if means.objects is None:
         return Kept()
-    year, week, _ = facts.at.isocalendar()
-    name = f"digests/{year}-W{week:02d}-{run_id[:12]}"
-    page = report_page(facts, language, means.drawing).encode()
+    name = _name_of(facts.at, run_id)
+    kept = _page_kept(report_page(facts, language, means.drawing), name, means)
+    chart = _main_chart(facts, language)
+    if not kept.page or chart is None or means.picture is None:
+        return kept
     try:
-        kept = Kept(page=means.objects.put(f"{name}.html", page, _HTML))
-        chart = _main_chart(facts, language)
-        if chart is None or means.picture is None:
-            return kept
         picture = means.picture(chart)
         if picture.replaced:
             _LOG.warning("no font for some labels of a chart", extra={"labels": len(picture.replaced)})
         return replace(kept, chart=means.objects.put(f"{name}.png", picture.body, _PNG))
+    except ProviderError as err:
+        _LOG.warning("the digest's page could not be kept", extra={"operation": err.operation, "code": err.code})
+        return Kept(why_not=str(err))
+
+
+def _name_of(at: datetime, run_id: str) -> str:
+    year, week, _ = at.isocalendar()
+    return f"digests/{year}-W{week:02d}-{run_id[:12]}"
+
+
+def _page_kept(page: str, name: str, means: Means) -> Kept:
+    if means.objects is None:
+        return Kept()
+    try:
+        return Kept(page=means.objects.put(f"{name}.html", page.encode(), _HTML))
     except ProviderError as err:
         _LOG.warning("the digest's page could not be kept", extra={"operation": err.operation, "code": err.code})
         return Kept(why_not=str(err))

@@ -21,6 +21,7 @@ from costguard.report.words.sentences import Language, phrase
 from costguard.report.words.sentences import gap as gap_words
 
 if TYPE_CHECKING:
+    from costguard.domain.backtests import Reclaimed
     from costguard.domain.refs import ResourceRef
     from costguard.domain.resources import Gap, Instance
     from costguard.domain.signals import SignalReading
@@ -111,7 +112,7 @@ def scan(
 
     closing = []
     if html:
-        write_file(html, _page(report, use, here.language))
+        write_file(html, DayOne.of(report, use).page(here.language))
         closing.append(phrase("first_written", here.language, file=html))
     if csv:
         from costguard.report.waste.to_json import waste_rows
@@ -153,12 +154,39 @@ class _Keeping:
         return report
 
 
-def _page(report: WasteReport, use: _Use, language: Language) -> str:
-    """The shipped rule, under what the policy says of owners, protection and exceptions."""
+@dataclass(frozen=True, slots=True)
+class DayOne:
+    """What was read, and what the shipped rule would have reclaimed, by the use of so many machines."""
+
+    report: WasteReport
+    reclaimed: tuple[Reclaimed, ...]
+    of_machines: int
+
+    @classmethod
+    def of(cls, report: WasteReport, use: _Use) -> DayOne:
+        """By the shipped rule, under what the policy says of owners, protection and exceptions."""
+        return _day_one(report, use)
+
+    def page(self, language: Language) -> str:
+        """The page of print."""
+        from costguard.connections.people import drawing
+        from costguard.report.waste.page import first_page
+
+        return first_page(self.report, self.reclaimed, language, drawing(), of_machines=self.of_machines)
+
+
+def day_one(here: CliContext, back: timedelta) -> DayOne:
+    """All that the policy names, read now.
+
+    Raises:
+        UnavailableError: nothing could be read.
+    """
+    return DayOne.of(*_report(here, _Where((), (), "", "", organisation=False), back, own_policy=True, keep_use=True))
+
+
+def _day_one(report: WasteReport, use: _Use) -> DayOne:
     from costguard.backtest import Machine, Run, lately
-    from costguard.connections.people import drawing
     from costguard.policy.model.policy import default_policy
-    from costguard.report.waste.page import first_page
 
     machines = [
         Machine(
@@ -173,8 +201,7 @@ def _page(report: WasteReport, use: _Use, language: Language) -> str:
         if reading is not None and reading.histories
     ]
     shipped = replace(use.policy, idle_gpu=default_policy().idle_gpu)
-    reclaimed = lately(shipped, machines, report.until)
-    return first_page(report, reclaimed, language, drawing(), of_machines=len(machines))
+    return DayOne(report, tuple(lately(shipped, machines, report.until)), len(machines))
 
 
 def _report(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from costguard.domain.backtests import Reclaimed
 from costguard.report.facts import ReportFacts, a_day, a_day_net
 from costguard.report.notices.machines import Notice
 from costguard.report.page.headline import (
@@ -21,7 +22,9 @@ from costguard.report.page.tables import oldest
 from costguard.report.plan.evidence import utc_words
 from costguard.report.plan.shadows import shadow_lines
 from costguard.report.policy.provenance import decided_lines
-from costguard.report.words.sentences import Language, clean, gap, listed
+from costguard.report.waste.day_one import WasteReport, by_owner_and_cloud
+from costguard.report.waste.page import cards as first_cards
+from costguard.report.words.sentences import Language, clean, gap, listed, phrase
 from costguard.report.words.sentences import in_digest as say
 
 _MOST_BUDGETS, _MOST_OLDEST, _MOST_GAPS = 5, 3, 3
@@ -50,6 +53,18 @@ def digest_notice(facts: ReportFacts, kept: Kept, language: Language) -> Notice:
     fields = tuple(_fields(facts, language))
     lines = tuple(_lines(facts, kept, language))
     return Notice(title, fields, lines, ": " if language is Language.EN else "：")
+
+
+def first_notice(report: WasteReport, reclaimed: Sequence[Reclaimed], kept: Kept, language: Language) -> Notice:
+    """The first digest: the cards of the page of day one, and the teams that waste most."""
+    fields = tuple((title, figure) for title, figure, _ in first_cards(report, reclaimed, language))
+    lines = [line for _, _, said in first_cards(report, reclaimed, language) for line in said]
+    for cloud, waste in by_owner_and_cloud(report)[:_MOST_OLDEST]:
+        owner = clean(waste.owner) or say("idle_nobody", language)
+        cost = " + ".join(map(str, waste.idle_cost))
+        lines.append(say("digest_first_team", language, owner=owner, cloud=cloud, machines=waste.instances, cost=cost))
+    lines += _where(kept, language)
+    return Notice(phrase("first_title", language), fields, tuple(lines), ": " if language is Language.EN else "：")
 
 
 def says_nothing(facts: ReportFacts) -> bool:
