@@ -106,12 +106,13 @@ def test_a_scan_imports_nothing_it_does_not_need_up_to_its_first_request() -> No
         SCAN,
         *needless,
         "boto3",
+        "botocore",
         "costguard.engine.run.run",
         "costguard.report.waste.views",
     ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 - as above
 
-    assert done.stdout.split("\n")[0] == "3 ['boto3'] False"
+    assert done.stdout.split("\n")[0] == "3 ['botocore'] False"
     assert done.stderr.startswith("costguard: nothing could be read\naws: accounts not read (did not answer): ")
     assert "Traceback" not in done.stderr
 
