@@ -76,6 +76,42 @@ class CountingStore(InterferingStore):
         super().transact(operations)
 
 
+class WeighingStore:
+    """A store that counts the records it gives away, and of what kinds."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self.durable = True
+        self.given: dict[str, int] = {}
+
+    def get(self, kind: str, key: str) -> Record | None:
+        found = self._store.get(kind, key)
+        self._count(kind, found is not None)
+        return found
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        found = self._store.get_many(kind, keys)
+        self._count(kind, len(found))
+        return found
+
+    def put(self, record: Record, expect_version: int) -> Record:
+        return self._store.put(record, expect_version)
+
+    def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
+        for record in self._store.query(kind, prefix, after):
+            self._count(kind, 1)
+            yield record
+
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
+        self._store.transact(operations)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _count(self, kind: str, records: int) -> None:
+        self.given[kind] = self.given.get(kind, 0) + records
+
+
 def fail() -> None:
     """The ledger is out of reach."""
     raise LedgerError("the ledger is out of reach")

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.builders import NOW, ref
-from tests.contract.ledger_fakes import InterferingStore
+from tests.contract.ledger_fakes import InterferingStore, WeighingStore
 from tests.savings_builders import saving
 from tests.unit.test_open_cases_listed import (
-    CountingStore,
     begin,
     begin_as_before,
     closed,
@@ -86,7 +85,7 @@ def read_by_why(resource: str, others: int) -> dict[str, int]:
     ended(ledger, "i-1", "case-1")
     for number in range(others):
         ended(ledger, f"i-other-{number}", f"case-other-{number}")
-    store = CountingStore(ledger)
+    store = WeighingStore(ledger)
     history = why(store, resource)
     assert (history.case is not None, len(history.happened)) == (True, 3)
     ledger.close()
@@ -114,7 +113,7 @@ def read_by_report(long_over: int) -> dict[str, int]:
     memory.intents.claim(action, "run-1", NOW)
     memory.intents.settle(action, Outcome.REFUSED, NOW, None, "no", "run-1")
     cases.commit(lately, closed(lately))
-    store = CountingStore(ledger)
+    store = WeighingStore(ledger)
     facts = report_facts(Memory.over(store), NOW - 30 * DAY, NOW + DAY)
     assert len(facts.refusals) == 1
     ledger.close()

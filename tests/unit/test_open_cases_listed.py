@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from tests.builders import NOW, case, ref
-from tests.contract.ledger_fakes import InterferingStore
+from tests.contract.ledger_fakes import InterferingStore, WeighingStore
 from tests.scenario.stage import DAY, Stage, idle_machine
 
 from costguard.adapters.ledgers import open_ledger
@@ -18,46 +18,10 @@ from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.engine.ledger.cases import CaseRepository
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.engine.ledger.runs import RunRecord, RunRepository
-from costguard.ports import Put, Record, RecordStore, VersionCheck
+from costguard.ports import Put, RecordStore
 
 GUARD = "idle_gpu"
 TWO_DAYS = timedelta(days=2)
-
-
-class CountingStore:
-    """A store that counts the records it gives away, and of what kinds."""
-
-    def __init__(self, store: RecordStore) -> None:
-        self._store = store
-        self.durable = True
-        self.given: dict[str, int] = {}
-
-    def get(self, kind: str, key: str) -> Record | None:
-        found = self._store.get(kind, key)
-        self._count(kind, found is not None)
-        return found
-
-    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
-        found = self._store.get_many(kind, keys)
-        self._count(kind, len(found))
-        return found
-
-    def put(self, record: Record, expect_version: int) -> Record:
-        return self._store.put(record, expect_version)
-
-    def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
-        for record in self._store.query(kind, prefix, after):
-            self._count(kind, 1)
-            yield record
-
-    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
-        self._store.transact(operations)
-
-    def close(self) -> None:
-        self._store.close()
-
-    def _count(self, kind: str, records: int) -> None:
-        self.given[kind] = self.given.get(kind, 0) + records
 
 
 @pytest.fixture
@@ -111,7 +75,7 @@ def put_closed(store: RecordStore, number: int) -> None:
 
 def read_by_a_run(folder: Path, closed_cases: int) -> dict[str, int]:
     """How many records a run reads where so many cases are over."""
-    store = CountingStore(open_ledger("memory:"))
+    store = WeighingStore(open_ledger("memory:"))
     stage = Stage(folder, idle_machine("notebook"), idle_machine("other"), store=store)
     stage.day(0)
     put_closed(store, closed_cases)
@@ -204,7 +168,7 @@ def test_what_an_older_version_opened_is_seen_while_it_is_at_work_and_after(stor
     begin(store, NOW + TWO_DAYS)
     assert active_ids(store) == ["i-1", "i-2", "i-3"]
     assert sum(len(record.body["names"]) for record in store.query("case_open")) == 3
-    counted = CountingStore(store)
+    counted = WeighingStore(store)
     put_closed(store, 10)
     assert [one.subject.native_id for one in CaseRepository(counted).active(GUARD)] == ["i-1", "i-2", "i-3"]
     assert counted.given["case"] == 3
@@ -224,7 +188,7 @@ def test_an_older_version_that_comes_back_has_its_cases_seen(store: RecordStore,
     begin(store, NOW + 13 * DAY, guard)
     assert active_ids(store, guard)[-1] == "i-2"
     put_closed(store, 5)
-    counted = CountingStore(store)
+    counted = WeighingStore(store)
     CaseRepository(counted).active(GUARD)
     assert counted.given["case"] == len(active_ids(store))
 

@@ -22,6 +22,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import InstanceState
 from costguard.domain.savings import SavingChange, SavingStanding, Sighting
+from costguard.engine.ledger.listing import lists_are_whole
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.act import settle_observed
 from costguard.planning import Plan, Transition
@@ -38,10 +39,15 @@ def test_what_is_billed_while_stopped_saves_nothing_by_its_stop() -> None:
     assert confirmed_saving(STOPPED, KEPT) == Saving(usd("3.06"), KEPT, price=RATE)
 
 
-@pytest.fixture
-def memory() -> Iterator[Memory]:
+@pytest.fixture(params=["by lists", "all of them"])
+def memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
+    """Savings are read by lists, and all of them where an older version was at work: no test may tell."""
     store = open_ledger("memory:")
-    yield Memory.over(store)
+    made = Memory.over(store)
+    if request.param == "by lists":
+        made.runs.begin("run-0", "idle_gpu", NOW)
+    assert lists_are_whole(store) is (request.param == "by lists")
+    yield made
     store.close()
 
 
@@ -214,3 +220,36 @@ def test_what_costguard_had_stopped_replaces_no_other(memory: Memory) -> None:
     settle_observed(memory, look(sighting("i-1"), back, at=NOW + DAY))
     first, second = memory.savings.all()
     assert (first.last, second.last) == (None, SavingChange(SavingStanding.RESTARTED, NOW + HOUR))
+
+
+def test_what_ran_again_replaces_no_other_on_any_later_day(memory: Memory) -> None:
+    for name in ("i-1", "i-2"):
+        memory.savings.record(saving(name, NOW))
+    back = sighting("i-2", state=InstanceState.RUNNING, run_epoch="epoch-2", launched_at=NOW + HOUR)
+    for day in range(1, 4):
+        settle_observed(memory, look(sighting("i-1"), back, at=NOW + day * DAY))
+    first, second = memory.savings.all()
+    assert (first.last, second.last) == (None, SavingChange(SavingStanding.RESTARTED, NOW + HOUR))
+
+
+def test_a_termination_goes_on_from_a_stop_that_was_replaced(memory: Memory) -> None:
+    asked(memory, saving=Saving(usd("3.06"), KEPT, price=RATE))
+    settle_observed(memory, plan(seen_stopped(), sightings=(sighting(),)))
+    new = sighting("i-9", state=InstanceState.RUNNING, run_epoch="e", launched_at=NOW + HOUR)
+    settle_observed(memory, look(sighting(), new, at=NOW + DAY))
+    asked(memory, Verb.TERMINATE, saving=Saving(None, KEPT, price=RATE))
+    settle_observed(memory, plan(seen_closed(ReasonCode.TERMINATED), at=NOW + 2 * DAY))
+    stop, terminated = memory.savings.all()
+    assert stop.last is not None
+    assert (stop.last.standing, terminated.machine) == (SavingStanding.REPLACED, sighting())
+
+
+def test_a_case_that_stops_twice_saves_once(memory: Memory) -> None:
+    """Its machine ran again in between, so that the first saving ended."""
+    asked(memory)
+    settle_observed(memory, plan(seen_stopped(), sightings=(sighting(),)))
+    back = sighting(state=InstanceState.RUNNING, run_epoch="epoch-2", launched_at=NOW + HOUR)
+    settle_observed(memory, look(back, at=NOW + DAY))
+    asked(memory, action_id="a-stop-2", run_epoch="epoch-2")
+    settle_observed(memory, plan(seen_stopped(), at=NOW + 2 * DAY))
+    assert [one.action.action_id for one in memory.savings.all()] == ["a-stop"]

@@ -20,6 +20,7 @@ from costguard.domain.savings import (
     MachineCharge,
     RecordedSaving,
     SavingCause,
+    SavingChange,
     SavingsReport,
     Sighting,
 )
@@ -136,21 +137,25 @@ def keep_ledger(memory: Memory, plan: Plan, billed_while_stopped: Collection[Sub
 
     What changed is written before the look that saw it: a run that ends between the two is made up for by the next.
     """
-    known = list(memory.savings.all()) if plan.looked or any(map(_seen_complete, plan.transitions)) else []
+    complete = [step for step in plan.transitions if _seen_complete(step) is not None]
+    looks = bool(plan.looked or complete)
+    known = list(memory.savings.current(step.after.subject for step in complete)) if looks else []
     seen = {sighting.ref: sighting for sighting in plan.sightings}
     recorded = {(saving.action.case_id, saving.action.verb) for saving in known}
     look = _Look(memory, PlanIndex.of(plan), seen, frozenset(billed_while_stopped), cache(memory.bills.of_cloud))
     latest: dict[tuple[Subject, str], RecordedSaving] = {}
     for saving in known:
         _keep_latest(latest, saving)
-    for step in plan.transitions:
+    begun: list[RecordedSaving] = []
+    for step in complete:
         verb = _seen_complete(step)
         if verb is None or (step.after.case_id, verb) in recorded:
             continue
-        begun = _confirmed(look, step.after, verb, latest)
-        if begun is not None and memory.savings.record(begun):
-            known.append(begun)
-            _keep_latest(latest, begun)
+        saving_begun = _confirmed(look, step.after, verb, latest)
+        if saving_begun is not None:
+            begun.append(saving_begun)
+            _keep_latest(latest, saving_begun)
+    known += memory.savings.record(*begun)
     if plan.looked:
         _observe(memory, plan, known, seen)
 
@@ -317,12 +322,29 @@ def _observe(memory: Memory, plan: Plan, known: Sequence[RecordedSaving], seen: 
             continue  # a plan made before, applied late
         change = observed(saving, sighting, before.get(shard), plan.planned_at, _undone_at(memory, saving, sighting))
         if change is None:
-            change = replacement(saving, newcomers.around(saving), taken)
+            change = _replaced(memory, saving, newcomers, taken)
         if change is not None:
             memory.savings.change(saving, change)
             if change.other is not None:
                 taken.add(change.other)
     memory.savings.looked(shards, plan.planned_at)
+    memory.savings.unlist([saving for saving in known if _is_over(saving, plan.planned_at)])
+
+
+def _replaced(
+    memory: Memory, saving: RecordedSaving, newcomers: Newcomers, taken: set[ResourceRef]
+) -> SavingChange | None:
+    """What took its place, unless that has a part in a saving that ended, which is not among those read."""
+    while True:
+        change = replacement(saving, newcomers.around(saving), taken)
+        if change is None or change.other is None or not memory.savings.took_part(change.other):
+            return change
+        taken.add(change.other)
+
+
+def _is_over(saving: RecordedSaving, now: datetime) -> bool:
+    """Whether it is listed, and nothing that is seen from now on changes it."""
+    return saving.action.verb is not Verb.MEND and now >= saving.confirmed_at + 2 * HORIZON
 
 
 def _still_counts(saving: RecordedSaving, now: datetime) -> bool:

@@ -120,7 +120,7 @@ class CaseRepository:
         if before is None:
             writes += naming(self._store, [stored], anew=expected == 0)
         if (before is not None and _is_open(before)) is not _is_open(stored):
-            writes.append(self._lists.change(stored.key, is_open=_is_open(stored)))
+            writes += self._lists.changes({stored.key: _is_open(stored)})
         return writes
 
     def _open_of(self, keys: Sequence[str]) -> Iterable[Case]:

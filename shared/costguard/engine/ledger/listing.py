@@ -9,7 +9,7 @@ was before there were lists. Two days later, when nothing of that version can ru
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -39,12 +39,12 @@ class _Begun:
     """What matters here of the latest run of a guard."""
 
     started_at: datetime
-    listing: Listing | None = None
+    lists: Listing | None = None
 
     @property
     def after(self) -> Listing:
         """What the next run of this guard says."""
-        return self.listing or Listing(whole=False, unlisted_at=self.started_at)
+        return self.lists or Listing(whole=False, unlisted_at=self.started_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def listed_since(store: RecordStore) -> datetime | None:
 
 
 class OpenLists:
-    """The lists of one kind of record, whose keys begin with their guard."""
+    """The lists of one kind, of keys that begin with their guard, or with another name of what is read at once."""
 
     def __init__(self, store: RecordStore, kind: str) -> None:
         self._store = store
@@ -83,12 +83,19 @@ class OpenLists:
         found = self._store.query(self._kind, f"{guard}/")
         return sorted(f"{guard}/{name}" for record in found for name in value_of(_Names, record).names)
 
-    def change(self, key: str, *, is_open: bool) -> Put:
-        """The write that lists a key or takes it off. Always a write, so that whoever fills the lists meets it."""
-        where, name = _place(key)
-        record = self._store.get(self._kind, where)
-        others = tuple(one for one in _names(record) if one != name)
-        return self._put(where, record, (*others, name) if is_open else others)
+    def changes(self, moved: Mapping[str, bool]) -> list[Put]:
+        """The writes that list keys (True) or take them off. Always a write, so that whoever fills a list meets it."""
+        by_list: dict[str, dict[str, bool]] = {}
+        for key, is_open in moved.items():
+            where, name = _place(key)
+            by_list.setdefault(where, {})[name] = is_open
+        known = self._store.get_many(self._kind, by_list)
+        puts = []
+        for where, named in by_list.items():
+            others = (one for one in _names(known.get(where)) if one not in named)
+            names = (*others, *(name for name, is_open in named.items() if is_open))
+            puts.append(self._put(where, known.get(where), names))
+        return puts
 
     def fill(self, keys: Iterable[str], open_of: Callable[[Sequence[str]], Iterable[str]]) -> None:
         """List those of `keys` that `open_of` finds open, and take off what it does not."""
@@ -111,15 +118,16 @@ class OpenLists:
         return Put(record_of(self._kind, where, _Names(names)), record.version if record is not None else 0)
 
 
-def fill_lists(store: RecordStore, now: datetime, fill: Callable[[], None]) -> None:
+def fill_lists(store: RecordStore, now: datetime, fills: Iterable[Callable[[], None]]) -> None:
     """Have the lists filled, where they are not whole and no version without lists can be at work any more."""
     begun = [(record, value_of(_Begun, record).after) for record in store.query(LATEST)]
     lacking = [(record, listing) for record, listing in begun if not listing.whole]
     if not lacking or any(one.unlisted_at is None or now < one.unlisted_at + _OUTLASTED for _, one in lacking):
         return
-    fill()
+    for fill in fills:
+        fill()
     for record, listing in lacking:
-        body = {**record.body, "listing": to_body(replace(listing, whole=True))}
+        body = {**record.body, "lists": to_body(replace(listing, whole=True))}
         try:
             store.put(Record(LATEST, record.key, body, schema=record.schema), record.version)
         except VersionConflictError:

@@ -18,6 +18,7 @@ from costguard.engine.ledger.audit.audit import AuditTrail, ChainHead
 from costguard.engine.ledger.cases import CaseRepository
 from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
 from costguard.engine.ledger.listing import LATEST, Listing, fill_lists, listing_after
+from costguard.engine.ledger.savings import SavingsRepository
 from costguard.ports import Put, Record, RecordStore
 from costguard.report.facts import BudgetSnapshot, Figures, ResourceSnapshot, ScanSnapshot
 
@@ -53,7 +54,7 @@ class RunRecord:
 class _LatestRun(RunRecord):
     """The latest run of a guard as it began, and what that says of the lists of what is open."""
 
-    listing: Listing | None = None
+    lists: Listing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class RunRepository:
                     bundle=bundle,
                     policy_waiting=waiting,
                     before=before,
-                    listing=listing_after(latest),
+                    lists=listing_after(latest),
                 )
                 operations.append(Put(record_of(LATEST, guard, begun), latest.version if latest is not None else 0))
             self._store.transact(operations)
@@ -124,7 +125,9 @@ class RunRepository:
 
         begins = until_uncontested(attempt, f"run {run_id}")
         if begins:
-            fill_lists(self._store, now, CaseRepository(self._store).fill_lists)
+            fill_lists(
+                self._store, now, (CaseRepository(self._store).fill_lists, SavingsRepository(self._store).fill_lists)
+            )
         return begins
 
     def finish(self, run_id: str, summary: Mapping[str, Any], now: datetime) -> None:

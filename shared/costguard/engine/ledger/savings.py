@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import zip_longest
 
+from costguard.domain.actions import Verb
 from costguard.domain.errors import VersionConflictError
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.savings import FINAL, MachineBill, RecordedSaving, SavingChange
 from costguard.engine.ledger.codec import SAVING, record_of, until_uncontested, value_of
+from costguard.engine.ledger.listing import OpenLists, lists_are_whole
 from costguard.estimates.burn import MeteredRun, MeterSheet
 from costguard.ports import Put, Record, RecordStore
 
 _LOOK = "saving_look"  # key: shard
 _BILL = "saving_bill"  # key: the machine's ref
+_OPEN = "saving_open"  # key: all / number of a list
+_PART = "saving_part"  # key: a machine that was stopped, or that took the place of one
+_ALL = "all/"
 _OPERATIONS = 50  # in one transaction, of the 100 that every store takes
+_TOGETHER = 25  # savings begun in one transaction: three writes each
+_MOST_OF_ONE = 20  # savings of one machine that are remembered by it: those of its last runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +41,32 @@ class _Look:
 
 
 class SavingsRepository:
-    """Savings by case and action, for ever."""
+    """Savings by case and action, for ever; those that go on in lists beside them, and each machine with its own."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
+        self._lists = OpenLists(store, _OPEN)
 
-    def record(self, saving: RecordedSaving) -> bool:
-        """Begin to count an action seen complete; False if it was recorded before."""
-        try:
-            self._store.put(record_of(SAVING, _key(saving), saving), 0)
-        except VersionConflictError:
-            return False
-        return True
+    def record(self, *savings: RecordedSaving) -> tuple[RecordedSaving, ...]:
+        """Begin to count actions seen complete; those that were not recorded before."""
+        return tuple(
+            one
+            for at in range(0, len(savings), _TOGETHER)
+            for one in until_uncontested(partial(self._recorded, savings[at : at + _TOGETHER]), "savings")
+        )
+
+    def _recorded(self, savings: Sequence[RecordedSaving]) -> tuple[RecordedSaving, ...]:
+        known = self._store.get_many(SAVING, map(_key, savings))
+        new = {_key(saving): saving for saving in savings if _key(saving) not in known}
+        if not new:
+            return ()
+        parts: dict[str, list[str]] = {}
+        for key, saving in new.items():
+            parts.setdefault(str(saving.action.subject), []).append(key)
+        puts = [Put(record_of(SAVING, key, saving), 0) for key, saving in new.items()]
+        listed = {f"{_ALL}{key}": True for key, saving in new.items() if _goes_on(saving)}
+        self._store.transact([*puts, *self._parts(parts), *self._lists.changes(listed)])
+        return tuple(new.values())
 
     def change(self, saving: RecordedSaving, change: SavingChange) -> None:
         """Write what was seen to change. What has ended stays as it ended; safe to repeat."""
@@ -53,13 +80,53 @@ class SavingsRepository:
             if last is not None and (last.standing in FINAL or last.standing is change.standing):
                 return
             changed = replace(known, changes=(*known.changes, change))
-            self._store.put(record_of(SAVING, record.key, changed), record.version)
+            ended = {} if _goes_on(changed) else {f"{_ALL}{record.key}": False}
+            other = {} if change.other is None else {str(change.other): ()}
+            put = Put(record_of(SAVING, record.key, changed), record.version)
+            self._store.transact([put, *self._parts(other), *self._lists.changes(ended)])
 
         until_uncontested(attempt, f"the saving of action {saving.action.action_id}")
 
     def all(self) -> tuple[RecordedSaving, ...]:
         """Every saving ever recorded."""
         return tuple(value_of(RecordedSaving, record) for record in self._store.query(SAVING))
+
+    def current(self, subjects: Iterable[Subject]) -> tuple[RecordedSaving, ...]:
+        """Those that go on, and all that these machines ever had; every saving, where lists are not whole."""
+        if not lists_are_whole(self._store):
+            return self.all()
+        own = self._store.get_many(_PART, map(str, subjects)).values()
+        keys = {key.removeprefix(_ALL) for key in self._lists.keys(_ALL[:-1])}
+        keys.update(key for record in own for key in value_of(_Keys, record).keys)
+        found = self._store.get_many(SAVING, sorted(keys))
+        return tuple(value_of(RecordedSaving, found[key]) for key in sorted(found))
+
+    def took_part(self, machine: ResourceRef) -> bool:
+        """Whether it was ever stopped, or taken for the replacement of one that was."""
+        return self._store.get(_PART, str(machine)) is not None
+
+    def unlist(self, savings: Iterable[RecordedSaving]) -> None:
+        """Take those off the lists that nothing can change any more."""
+        over = {f"{_ALL}{_key(saving)}" for saving in savings}
+        listed = sorted(over.intersection(self._lists.keys(_ALL[:-1]))) if over else []
+        for at in range(0, len(listed), _OPERATIONS):
+            until_uncontested(partial(self._unlist, listed[at : at + _OPERATIONS]), "the lists of savings")
+
+    def fill_lists(self) -> None:
+        """List what goes on, and know each machine with its savings, whichever version recorded them."""
+        every = self.all()
+        parts: dict[str, list[str]] = {}
+        for saving in sorted(every, key=lambda one: one.confirmed_at):
+            parts.setdefault(str(saving.action.subject), []).append(_key(saving))
+            for change in saving.changes:
+                if change.other is not None:
+                    parts.setdefault(str(change.other), [])
+        machines = sorted(parts)
+        for at in range(0, len(machines), _OPERATIONS):
+            some = {machine: parts[machine] for machine in machines[at : at + _OPERATIONS]}
+            until_uncontested(partial(self._take_part, some), "the machines of savings")
+        going_on = (f"{_ALL}{_key(saving)}" for saving in every if _goes_on(saving))
+        self._lists.fill(going_on, self._going_on)
 
     def looks(self) -> Mapping[Shard, datetime]:
         """When each shard was last looked at in full."""
@@ -95,9 +162,38 @@ class SavingsRepository:
             return False
         return True
 
+    def _going_on(self, keys: Sequence[str]) -> Iterator[str]:
+        found = self._store.get_many(SAVING, (key.removeprefix(_ALL) for key in keys))
+        return (f"{_ALL}{key}" for key, record in found.items() if _goes_on(value_of(RecordedSaving, record)))
+
+    def _unlist(self, keys: Sequence[str]) -> None:
+        self._store.transact(self._lists.changes(dict.fromkeys(keys, False)))
+
+    def _take_part(self, parts: Mapping[str, Sequence[str]]) -> None:
+        self._store.transact(self._parts(parts))
+
+    def _parts(self, parts: Mapping[str, Sequence[str]]) -> list[Put]:
+        """The writes by which machines are known to have taken part, with these savings."""
+        known = self._store.get_many(_PART, parts)
+        puts = []
+        for machine, keys in parts.items():
+            record = known.get(machine)
+            before = value_of(_Keys, record).keys if record is not None else ()
+            after = (*before, *(key for key in keys if key not in before))[-_MOST_OF_ONE:]
+            if record is None or after != before:
+                version = record.version if record is not None else 0
+                puts.append(Put(record_of(_PART, machine, _Keys(after)), version))
+        return puts
+
     def _looks(self) -> Mapping[Shard, tuple[_Look, Record]]:
         found = ((value_of(_Look, record), record) for record in self._store.query(_LOOK))
         return {look.shard: (look, record) for look, record in found}
+
+
+def _goes_on(saving: RecordedSaving) -> bool:
+    """Whether a look may change it. A termination is listed though it was replaced: it ends what its stop saved."""
+    verb = saving.action.verb
+    return verb is Verb.TERMINATE or (verb is not Verb.MEND and saving.ended_at is None)
 
 
 def _key(saving: RecordedSaving) -> str:
