@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from tests.builders import NOW, case, policy, usd
@@ -23,6 +24,7 @@ from costguard.engine.answers.keep_pages import answer_keep
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import NoticeState, OutboxNotice
+from costguard.policy.model.policy import AnswerTerms
 from costguard.ports import Record, RecordStore
 from costguard.report.notices.keep_page import HEADERS, STATUS, KeepPage, KeepScreen, keep_page, length_words
 from costguard.report.words.sentences import Language
@@ -246,7 +248,7 @@ ASKING = {KeepScreen.ASK, KeepScreen.START}
 @pytest.mark.parametrize("language", list(Language))
 @pytest.mark.parametrize("screen", list(KeepScreen))
 def test_every_page_is_plain_whole_and_inert(screen: KeepScreen, language: Language) -> None:
-    words = dict.fromkeys(("name", "native_id", "cost", "what", "until", "why", "token"), HOSTILE)
+    words: dict[str, Any] = dict.fromkeys(("name", "native_id", "cost", "what", "until", "why", "token"), HOSTILE)
     page = keep_page(KeepPage(screen, hours=24, **words), language)
     read = Reading()
     read.feed(page)
@@ -288,3 +290,73 @@ def test_the_page_speaks_chinese(memory: Memory) -> None:
 def test_lengths_are_said_as_people_say_them() -> None:
     said = [length_words(hours, Language.EN) for hours in (24, 48, 72, 100, 168)]
     assert said == ["24 hours", "48 hours", "3 days", "100 hours", "7 days"]
+
+
+# asking for an exception
+
+APPROVED = policy(answers=AnswerTerms("T01", ("U0KIM", "U0LEE")), default_channel="feishu:finops")
+
+
+def asks(memory: Memory, text: str, until: str = "2026-04-30", because: str = "发布测试") -> tuple[int, str]:
+    fields = {"t": text, "ask": "exception", "until": until, "because": because}
+    body, terms = urlencode(fields).encode(), APPROVED
+    return answer_keep("POST", "", body, memory=memory, policy=terms, secret=SECRET, now=NOW, language=Language.EN)
+
+
+def test_the_page_of_a_group_asks_for_an_exception_that_holds_nothing_yet(memory: Memory) -> None:
+    about = told(memory, name="trainer")
+    _, page = answer_keep(
+        "GET", f"t={link(about)}", b"", memory=memory, policy=APPROVED, secret=SECRET, now=NOW, language=Language.EN
+    )
+    assert "at most 180 days" in page
+    assert 'type="date"' in page
+    status, page = asks(memory, link(about))
+    assert (status, "An exception of trainer was asked for" in page) == (200, True)
+    (question,) = memory.exceptions.all()
+    assert (question.by, question.reason, question.needed) == ("link:feishu:ops", "发布测试", 2)
+    assert kept(memory) == {}
+    channels = sorted(one.channel for one in memory.outbox.beginning_with("exception-asked"))
+    assert channels == ["feishu:finops", "slack:U0KIM", "slack:U0LEE"]
+    status, page = asks(memory, link(about), because="once more")
+    assert (status, "was asked for already" in page) == (200, True)
+    assert [one.reason for one in memory.exceptions.all()] == ["发布测试"]
+
+
+@pytest.mark.parametrize("terms", [AnswerTerms(), AnswerTerms("T01", ("U0KIM",))])
+def test_without_two_who_could_agree_the_page_offers_none(memory: Memory, terms: AnswerTerms) -> None:
+    about = told(memory, name="trainer")
+    alone = policy(answers=terms)
+    given: dict[str, Any] = {"memory": memory, "policy": alone, "secret": SECRET, "now": NOW, "language": Language.EN}
+    _, page = answer_keep("GET", f"t={link(about)}", b"", **given)
+    assert 'name="until"' not in page
+    body = urlencode({"t": link(about), "ask": "exception", "until": "2026-04-30", "because": "x"}).encode()
+    assert answer_keep("POST", "", body, **given)[0] == 403
+    assert not list(memory.exceptions.all())
+
+
+@pytest.mark.parametrize(
+    ("until", "because"),
+    [("", "x"), ("soon", "x"), ("2026-03-01", "x"), ("9999-12-31", "x"), ("2026-12-30", "x"), ("2026-04-30", " ")],
+)
+def test_a_form_filled_in_wrongly_asks_for_nothing_and_keeps_nothing(memory: Memory, until: str, because: str) -> None:
+    about = told(memory, name="trainer")
+    status, page = asks(memory, link(about), until, because)
+    assert (status, "a date or a reason is missing" in page) == (400, True)
+    assert kept(memory) == {}
+    assert not list(memory.exceptions.all())
+
+
+def test_a_forged_old_or_outdated_link_asks_for_nothing(memory: Memory) -> None:
+    about = told(memory, name="trainer")
+    assert asks(memory, link(about)[:-2] + "AA")[0] == 404
+    assert asks(memory, link(about, expires=NOW))[0] == 410
+    assert asks(memory, link(about, sent_to="feishu:others"))[0] == 403
+    memory.cases.commit(about, replace(about, status=CaseStatus.CLOSED), now=NOW)
+    assert asks(memory, link(about))[0] == 409
+    assert not list(memory.exceptions.all())
+
+
+def test_a_reason_is_shown_as_it_was_written_and_never_as_markup(memory: Memory) -> None:
+    about = told(memory, name="trainer")
+    _, page = asks(memory, link(about), because=HOSTILE[:30])
+    assert "<script>alert" not in page

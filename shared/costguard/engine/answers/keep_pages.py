@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
+from typing import Any
 from urllib.parse import parse_qs
+from zoneinfo import ZoneInfo
 
 from costguard.cases import Case, CaseStatus
 from costguard.cases.answering import LINK, Refused
@@ -31,6 +33,7 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.ledger.snoozes import KeepLinkRepository
 from costguard.policy.model.policy import Policy
+from costguard.policy.syntax.moments import parse_date
 from costguard.policy.syntax.problems import BadValueError
 from costguard.policy.syntax.units import parse_duration
 from costguard.report.notices.answers import answer_words, code_words
@@ -41,10 +44,11 @@ from costguard.report.words.sentences import Language, choice, phrase, sentence
 
 _LONGEST_FORM = 4096
 _MOST_FIELDS = 20
-_REASON = "Keep link"
+_REASON, _EXCEPTION = "Keep link", "exception"
 _LOOKS = frozenset({"GET", "HEAD"})
 _DONE = {AnswerCode.KEPT_LATE: KeepScreen.KEPT_LATE, AnswerCode.START_ASKED: KeepScreen.START_ASKED}
 _STANDS = {AnswerCode.KEPT_LONGER: KeepScreen.LONGER, AnswerCode.START_STANDS: KeepScreen.START_STANDS}
+_STANDS[AnswerCode.EXCEPTION_WAITS] = KeepScreen.EXCEPTION_WAITS
 _OUTDATED = frozenset({AnswerCode.UNKNOWN, AnswerCode.OVER, AnswerCode.OUTDATED})
 
 
@@ -66,7 +70,8 @@ def answer_keep(
     fields = query if method in _LOOKS else body.decode("ascii", "ignore") if len(body) <= _LONGEST_FORM else ""
     if method not in {*_LOOKS, "POST"}:
         return _answered(KeepPage(KeepScreen.METHOD), language)
-    text = _token_in(fields)
+    given = _single(fields)
+    text = given.get("t", "")
     try:
         token = read_keep_token(text, secret, now)
     except ExpiredTokenError:
@@ -75,7 +80,11 @@ def answer_keep(
         return _answered(KeepPage(KeepScreen.FORGED), language)
     visit = _Visit(text, token, memory, policy, now, language)
     try:
-        return _answered(visit.looked() if method in _LOOKS else visit.confirmed(), language)
+        if method in _LOOKS:
+            return _answered(visit.looked(), language)
+        asked = given.get("ask") == _EXCEPTION
+        page = visit.asked(given.get("until", ""), given.get("because", "")) if asked else visit.confirmed()
+        return _answered(page, language)
     except LedgerError:
         return _answered(KeepPage(KeepScreen.FAILED), language)
 
@@ -84,13 +93,13 @@ def _answered(page: KeepPage, language: Language) -> tuple[int, str]:
     return STATUS[page.screen], keep_page(page, language)
 
 
-def _token_in(fields: str) -> str:
-    """The one `t`; with none, or several that could each be meant, nothing."""
+def _single(fields: str) -> dict[str, str]:
+    """What is there once, by its name; of several of one name, each could be meant, so none is."""
     try:
-        given = parse_qs(fields.removeprefix("?"), max_num_fields=_MOST_FIELDS).get("t", [])
+        given = parse_qs(fields.removeprefix("?"), max_num_fields=_MOST_FIELDS)
     except ValueError:
-        return ""
-    return given[0] if len(given) == 1 else ""
+        return {}
+    return {name: values[0] for name, values in given.items() if len(values) == 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +122,44 @@ class _Visit:
         if KeepLinkRepository(self.memory.store).used(self.text):
             return self._shown(KeepScreen.USED, notice, case)
         asks = KeepScreen.START if self.token.kind is AnswerKind.START else KeepScreen.ASK
-        return replace(self._shown(asks, notice, case), token=self.text)
+        return replace(self._shown(asks, notice, case), token=self.text, **self._days(case))
+
+    def _days(self, case: Case | None) -> dict[str, Any]:
+        """Until which days an exception may be asked for here: where somebody could agree to it."""
+        longest, today = self.policy.longest_exception, self.now.astimezone(self._zone).date()
+        said = replace(self._answer(), kind=AnswerKind.EXCEPT, length=longest, reason="")
+        if case is None or self.token.kind is not AnswerKind.KEEP:
+            return {}
+        _, weighed = look(self.memory, self.policy, said, self.now, came_through=self.token.sent_to)
+        if isinstance(weighed, Refused):
+            return {}
+        last = today + longest - timedelta(days=1)
+        return {"first": (today + timedelta(days=1)).isoformat(), "last": last.isoformat(), "days": longest.days}
+
+    def asked(self, until: str, because: str) -> KeepPage:
+        """Ask for an exception; the link keeps what it kept, and approvers are told. Safe to repeat."""
+        from costguard.engine.answers import excepting  # here: most visits need none of it
+
+        notice, case = self._subject()
+        day, reason, longest = parse_date(until), because.strip(), self.policy.longest_exception
+        wrong = replace(self._shown(KeepScreen.EXCEPTION_WRONG, notice, case), days=longest.days)
+        latest = self.now.astimezone(self._zone).date() + longest
+        if day is None or day > latest or not 0 < len(reason) <= _LONGEST_REASON or not reason.isprintable():
+            return wrong
+        ends = datetime.combine(day + timedelta(days=1), time(), self._zone)
+        said = replace(self._answer(), kind=AnswerKind.EXCEPT, length=ends - self.now, reason=reason)
+        weighed = excepting.ask(
+            self.memory, self.policy, said, self.now, came_through=self.token.sent_to, language=self.language
+        )
+        if weighed.code is AnswerCode.EXCEPTION_TOO_LONG:
+            return wrong
+        if isinstance(weighed, Refused):
+            return self._refused(weighed.code, notice, case)
+        return self._shown(KeepScreen.EXCEPTION_ASKED, notice, case)
+
+    @property
+    def _zone(self) -> ZoneInfo:
+        return ZoneInfo(self.policy.calendar.zone if self.policy.calendar else "UTC")
 
     def confirmed(self) -> KeepPage:
         """Keep it, once. Written before the link is used up: a crash between leaves one that keeps what is kept."""

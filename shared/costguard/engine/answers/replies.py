@@ -10,6 +10,7 @@ from typing_extensions import assert_never
 from costguard.cases import Case
 from costguard.cases.answering import (
     CLI,
+    LINK,
     VOTE_VALID_FOR,
     Accepted,
     AnswerContext,
@@ -148,7 +149,8 @@ def _ground(
 def _longest(policy: Policy | None, by: Person) -> timedelta:
     """How long an exception may last that they ask for: somebody else has to be there who may agree."""
     others = {*policy.answers.approvers} - {person_id(str(by))} if policy is not None else set()
-    return policy.longest_exception if policy is not None and others else timedelta(0)
+    needed = 2 if by.via == LINK else 1
+    return policy.longest_exception if policy is not None and len(others) >= needed else timedelta(0)
 
 
 def _start_until(memory: Memory, subject: str) -> datetime | None:

@@ -12,6 +12,7 @@ from enum import Enum
 from hashlib import sha256
 from types import MappingProxyType
 
+from costguard.domain.reasons import FactValue
 from costguard.report.page.markup import Html, element
 from costguard.report.words.sentences import Language, clean, on_keep_page
 
@@ -19,7 +20,9 @@ _STYLE = (
     "*{box-sizing:border-box}"
     "body{margin:0 auto;max-width:34rem;padding:1.5rem 1.25rem;font:17px/1.5 system-ui,sans-serif;"
     "background:#fff;color:#1c1c1e;overflow-wrap:anywhere}"
-    "h1{font-size:1.4rem;line-height:1.25;margin:0 0 1rem}"
+    "h1{font-size:1.4rem;line-height:1.25;margin:0 0 1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}"
+    "label{display:block;margin:0 0 .75rem}"
+    "label input{font:inherit;display:block;width:100%;min-height:2.75rem;padding:.4rem}"
     "dl{margin:1rem 0;padding:.75rem 1rem;border:1px solid #d0d0d5;border-radius:.5rem}"
     "dt{font-size:.85rem;color:#5c5c66}dd{margin:0 0 .5rem}"
     "button{font:inherit;font-weight:600;width:100%;min-height:3rem;padding:.6rem 1rem;border:0;border-radius:.5rem;"
@@ -50,7 +53,7 @@ HEADERS: Mapping[str, str] = MappingProxyType(
 class KeepScreen(str, Enum):
     """What the page says. Only `ASK` and `START` can be answered.
 
-    Only `KEPT`, `KEPT_LATE` and `START_ASKED` changed something.
+    Only `KEPT`, `KEPT_LATE`, `START_ASKED` and `EXCEPTION_ASKED` changed something.
     """
 
     ASK = "ask"
@@ -60,6 +63,9 @@ class KeepScreen(str, Enum):
     START = "start"
     START_ASKED = "start_asked"
     START_STANDS = "start_stands"
+    EXCEPTION_ASKED = "exception_asked"
+    EXCEPTION_WAITS = "exception_waits"
+    EXCEPTION_WRONG = "exception_wrong"
     USED = "used"
     LATE = "late"
     REFUSED = "refused"
@@ -80,6 +86,9 @@ STATUS: Mapping[KeepScreen, int] = MappingProxyType(
         KeepScreen.START: 200,
         KeepScreen.START_ASKED: 200,
         KeepScreen.START_STANDS: 200,
+        KeepScreen.EXCEPTION_ASKED: 200,
+        KeepScreen.EXCEPTION_WAITS: 200,
+        KeepScreen.EXCEPTION_WRONG: 400,
         KeepScreen.USED: 409,
         KeepScreen.LATE: 409,
         KeepScreen.REFUSED: 403,
@@ -95,7 +104,8 @@ STATUS: Mapping[KeepScreen, int] = MappingProxyType(
 class KeepPage:
     """One page. `cost` is of an hour; `hours` is how long the link keeps, `until` when that ends; `why` is why not.
 
-    `token` is there where the page asks, and comes back as it is.
+    `token` is there where the page asks, and comes back as it is. `first` and `last` are the days until which an
+    exception may be asked for on it, empty where none can be; `days` is how many that are at most.
     """
 
     screen: KeepScreen
@@ -107,16 +117,20 @@ class KeepPage:
     until: str = ""
     why: str = ""
     token: str = ""
+    first: str = ""
+    last: str = ""
+    days: int = 0
 
 
 def keep_page(page: KeepPage, language: Language) -> str:
     """The whole page; every word that is not its own is escaped."""
     machine = clean(page.name) or clean(page.native_id) or "–"
-    facts = {
+    facts: dict[str, FactValue] = {
         "machine": machine,
         "length": length_words(page.hours, language),
         "until": page.until,
         "why": clean(page.why, 400),
+        "days": page.days,
     }
     title = on_keep_page(page.screen.value, language, **facts)
     rows = (
@@ -137,6 +151,7 @@ def keep_page(page: KeepPage, language: Language) -> str:
         element("dl", *known) if known else None,
         _form(page, language) if page.screen in _ASKING else None,
         element("p", on_keep_page("note", language), class_="faint") if page.screen in _ASKING else None,
+        *(_exception_form(page, language) if page.first else ()),
     )
     head = element(
         "head",
@@ -165,4 +180,25 @@ def _form(page: KeepPage, language: Language) -> Html:
     # `?` leaves the token out of the address that is posted to: it travels in the body
     return element(
         "form", element("button", label, type="submit", name="t", value=page.token), method="post", action="?"
+    )
+
+
+def _exception_form(page: KeepPage, language: Language) -> tuple[Html, ...]:
+    """Until when, and why: what an approver is asked then."""
+
+    def field(name: str, **more: str) -> Html:
+        return element("label", on_keep_page(f"exception_{name}", language), element("input", name=name, **more))
+
+    return (
+        element("h2", on_keep_page("exception", language)),
+        element("p", on_keep_page("exception_text", language, days=page.days), class_="faint"),
+        element(
+            "form",
+            element("input", type="hidden", name="t", value=page.token),
+            field("until", type="date", min=page.first, max=page.last, required=""),
+            field("because", type="text", maxlength="200", required=""),
+            element("button", on_keep_page("exception_button", language), type="submit", name="ask", value="exception"),
+            method="post",
+            action="?",
+        ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-_ALONE = frozenset({"meta", "br", "hr", "wbr"})
+_ALONE = frozenset({"meta", "br", "hr", "wbr", "input"})
 
 
 class Html(str):
