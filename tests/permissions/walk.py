@@ -248,6 +248,11 @@ def _ledger(at: Place, settings: Settings) -> None:
                 assert ledger.get("case", kept.key) is not None
                 assert ledger.get_many("case", [kept.key, "none"]).keys() == {kept.key}
                 assert len(list(ledger.query("case"))) == 2 * (number + 1)
+                chain = f"run-{number}/a-shard"
+                ledger.transact([Put(Row("audit", f"{chain}/1", {}), 0), Put(Row("audit_head", chain, {}), 0)])
+                ledger.put(Row("audit_head", chain, {}), 1)
+                assert ledger.get("audit_head", chain) is not None
+                assert len(list(ledger.query("audit"))) == number + 1
         ledger.close()
     dynamodb_backends.pop(RESEARCH, None)
 
