@@ -34,8 +34,8 @@ from costguard.domain.actions import Action, Outcome, Receipt
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.savings import SavingStanding
 from costguard.engine.ledger.audit.audit import ENTRY, HEAD, AuditEntry, AuditWhat, ChainHead, entry_key, hash_of
-from costguard.engine.ledger.cases import INTENT, Intent
 from costguard.engine.ledger.codec import record_of, to_body
+from costguard.engine.ledger.intents import INTENT, Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.runs import RUN, RunRecord
 from costguard.ports import Record

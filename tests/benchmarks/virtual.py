@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from costguard.domain.errors import LedgerError, RateLimitedError
 from costguard.ports import Delivery, Message, Put, Record, VersionCheck
-from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
+from costguard.ports.records import Ledger, Name, body_text, conflict, record_from, target_of
 
 Result = TypeVar("Result")
 BEGIN = datetime(2026, 3, 2, 9, 17, tzinfo=timezone.utc)
@@ -113,12 +113,13 @@ class DynamoLike(Ledger):
         self.sent.read_units += 1 if found is None else -(-len(found[2]) // 4096)
         return None if found is None else record_from(kind, key, *found)
 
-    def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
-        table = self._stored.get(kind, {})
-        found = {key: table[key] for key in keys if key in table}
-        self._spent("batch get", kind, self._waits.page)
-        self.sent.read_units += sum(-(-len(stored[2]) // 4096) for stored in found.values()) + len(keys) - len(found)
-        return [record_from(kind, key, *stored) for key, stored in found.items()]
+    def _read_many(self, names: Sequence[Name]) -> Sequence[Record]:
+        found = {
+            (kind, key): stored for kind, key in names if (stored := self._stored.get(kind, {}).get(key)) is not None
+        }
+        self._spent("batch get", "+".join(sorted({kind for kind, _ in names})), self._waits.page)
+        self.sent.read_units += sum(-(-len(stored[2]) // 4096) for stored in found.values()) + len(names) - len(found)
+        return [record_from(kind, key, *stored) for (kind, key), stored in found.items()]
 
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
         self._spent("query", kind, self._waits.page)

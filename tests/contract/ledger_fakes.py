@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from costguard.domain.errors import LedgerError
 from costguard.ports import Put, Record, RecordStore, VersionCheck
-from costguard.ports.records import MAX_KEYS, target_of
+from costguard.ports.records import MAX_KEYS, Name, target_of
 
 
 class InterferingStore:
@@ -26,6 +26,9 @@ class InterferingStore:
 
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
         return self._store.get_many(kind, keys)
+
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        return self._store.get_each(names)
 
     def put(self, record: Record, expect_version: int) -> Record:
         self._interfere()
@@ -63,6 +66,12 @@ class CountingStore(InterferingStore):
         self.asked.extend([("get_many", kind)] * -(-len(wanted) // MAX_KEYS))
         return super().get_many(kind, wanted)
 
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        wanted = list(names)
+        kinds = "+".join(sorted({kind for kind, _ in wanted}))
+        self.asked.extend([("get_each", kinds)] * -(-len(wanted) // MAX_KEYS))
+        return super().get_each(wanted)
+
     def put(self, record: Record, expect_version: int) -> Record:
         self.asked.append(("put", record.kind))
         return super().put(record, expect_version)
@@ -92,6 +101,12 @@ class WeighingStore:
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
         found = self._store.get_many(kind, keys)
         self._count(kind, len(found))
+        return found
+
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        found = self._store.get_each(names)
+        for kind, _ in found:
+            self._count(kind, 1)
         return found
 
     def put(self, record: Record, expect_version: int) -> Record:

@@ -448,6 +448,24 @@ def test_many_are_read_at_once_and_what_is_absent_is_left_out(store: RecordStore
     assert store.get_many("unheard of", ["000"]) == {}
 
 
+def test_records_of_several_kinds_are_read_together(store: RecordStore) -> None:
+    """More than any store gives in one answer; a key of one kind is not that of another."""
+    cases = [f"{n:03}" for n in range(150)]
+    for at in range(0, 150, 75):
+        store.transact([Put(Record("case", key, {"key": key}), 0) for key in cases[at : at + 75]])
+    store.put(Record("switch", "all", {"paused": True}), 0)
+    store.put(Record("switch", "all", {"paused": False}), 1)
+    store.put(Record("notice", "实例", {}), 0)
+
+    found = store.get_each(
+        [*(("case", key) for key in cases), ("switch", "all"), ("switch", "000"), ("notice", "实例")]
+    )
+
+    assert sorted(found) == sorted([*(("case", key) for key in cases), ("switch", "all"), ("notice", "实例")])
+    assert all(record == store.get(*name) for name, record in found.items())
+    assert store.get_each(()) == {}
+
+
 def test_an_unknown_kind_has_no_records(filled: RecordStore) -> None:
     assert list(filled.query("unheard of")) == []
 
@@ -495,6 +513,8 @@ def test_a_key_that_some_store_could_not_hold_is_refused_by_all(store: RecordSto
         store.get("case", key)
     with pytest.raises(LedgerError):
         store.get_many("case", ["a", key])
+    with pytest.raises(LedgerError):
+        store.get_each([("case", "a"), ("case", key)])
 
 
 def test_the_longest_key_is_accepted(store: RecordStore) -> None:

@@ -27,7 +27,7 @@ from tests.contract.ledger_servers import (
     postgresql_server,
 )
 
-from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine
+from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.bootstrap import open_store as open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat, hash_of
@@ -101,6 +101,29 @@ def test_a_place_where_no_file_can_be_is_a_ledger_error(tmp_path: Path) -> None:
 
     with pytest.raises(LedgerError, match="cannot be written"):
         open_ledger(f"sqlite:///{tmp_path}/file/ledger.db")
+
+
+def test_sqlite_finds_records_of_several_kinds_by_its_index(tmp_path: Path) -> None:
+    """`(kind, key) IN (…)` would read the whole table, however many records it has."""
+    engine = sqlite_engine(tmp_path / "ledger.db")
+    ledger = SqlLedger(engine, durable=True)
+    asked: list[tuple[str, Any]] = []
+
+    def keep(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        del connection, cursor
+        if statement.startswith("SELECT"):
+            asked.append((statement, parameters))
+
+    ledger.put(Record("case", "a", {}), 0)
+    sa.event.listen(engine, "before_cursor_execute", keep)
+    assert ledger.get_each([("case", "a"), ("case", "b"), ("switch", "all")])
+    sa.event.remove(engine, "before_cursor_execute", keep)
+    with engine.connect() as connection:
+        for statement, parameters in asked:
+            steps = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+            assert not [step for step in steps if str(step[-1]).startswith("SCAN")], steps
+    ledger.close()
+    assert len(asked) == 1
 
 
 def test_a_damaged_body_is_a_ledger_error_not_an_absence(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ from costguard.connections.people import notifier_over
 from costguard.connections.secrets import open_secret_store
 from costguard.domain.actions import Verb
 from costguard.engine.answers.answers import snooze
-from costguard.engine.ledger.cases import Intent
 from costguard.engine.ledger.codec import value_of
+from costguard.engine.ledger.intents import Intent
 from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import Message, Put, VersionCheck
 from costguard.ports import Record as Row

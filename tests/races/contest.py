@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from costguard.domain.errors import VersionConflictError
 from costguard.ports import Put, Record, RecordStore, VersionCheck
+from costguard.ports.records import Name
 
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=timezone.utc)
 
@@ -90,6 +91,9 @@ class CountingStore:
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
         return self._store.get_many(kind, keys)
 
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        return self._store.get_each(names)
+
     def put(self, record: Record, expect_version: int) -> Record:
         try:
             return self._store.put(record, expect_version)
@@ -126,6 +130,9 @@ class CarelessStore:
 
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
         return self._store.get_many(kind, keys)
+
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        return self._store.get_each(names)
 
     def put(self, record: Record, expect_version: int) -> Record:
         self.transact((Put(record, expect_version),))

@@ -11,7 +11,8 @@ from tests.races.contest import NOW, Answer, Attempt, Lot, Race, audited, body_o
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import VersionConflictError
-from costguard.engine.ledger.cases import CaseRepository, IntentRepository
+from costguard.engine.ledger.cases import CaseRepository
+from costguard.engine.ledger.intents import IntentRepository
 from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import RecordStore
 

@@ -15,7 +15,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.money import Money
 from costguard.engine.ledger.caps import Claim
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.act import give_back_unsent
+from costguard.engine.run.settlement import give_back_unsent
 from costguard.ports import RecordStore
 
 GUARD = "idle_gpu"

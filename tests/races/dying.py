@@ -30,6 +30,7 @@ from costguard.domain.money import Money
 from costguard.guards.rules.common import Step
 from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor, Delivery, Message, Put, Record, RecordStore, VersionCheck
+from costguard.ports.records import Name
 
 T = TypeVar("T")
 PER_DAY = 2
@@ -172,6 +173,10 @@ class DyingStore:
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
         wanted = list(keys)
         return self._dying.touch(lambda: self._store.get_many(kind, wanted))
+
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        together = list(names)
+        return self._dying.touch(lambda: self._store.get_each(together))
 
     def put(self, record: Record, expect_version: int) -> Record:
         return self._dying.touch(lambda: self._store.put(record, expect_version))

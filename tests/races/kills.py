@@ -21,8 +21,8 @@ from cloudstand.world.cloud import World
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.cases import Intent
 from costguard.engine.ledger.codec import value_of
+from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.ports import RecordStore
 

@@ -25,7 +25,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import RemediationKind
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
-from costguard.engine.ledger.cases import Intent
+from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run import GuardRun, run_guard
 from costguard.engine.run.run_context import RunContext

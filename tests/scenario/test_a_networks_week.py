@@ -222,7 +222,7 @@ def test_an_address_in_use_for_a_last_look_alone_begins_its_grace_anew(stage: An
     case = PlanIndex.of(plan).case_of(action)
     card = next(card for card in week.networks.interfaces if not card.public_ips and card.private_ips)
     week.cloud.networks.attach(to_world(spare), card.ref, card.private_ips[0], week.clock.now(), "owner")
-    found = NetworkHandler(week.surroundings()).last_look(case, action, week.policy, week.clock.now())
+    found = NetworkHandler(week.surroundings()).last_look(case, action, week.policy, week.clock.now(), week.memory)
     assert isinstance(found, Reason)
     week.cloud.networks.detach(to_world(spare), week.clock.now(), "owner")
     week.every_day(day, day + 3)
@@ -324,11 +324,11 @@ def test_the_last_look_counts_the_ways_again(stage: Any, cloud: str) -> None:
     hand = NetworkHandler(week.surroundings())
     left = tuple(card for card in shown.interfaces if card.private_ips != ("10.20.2.10",))
     week.cloud.networks.place(replace(shown, interfaces=left))
-    found = hand.last_look(case, action, week.policy, week.clock.now())
+    found = hand.last_look(case, action, week.policy, week.clock.now(), week.memory)
     assert isinstance(found, Reason)
     assert found.code is ReasonCode.ADMIN_PATH_UNPROVEN
     week.cloud.networks.place(shown)
-    assert isinstance(hand.last_look(case, action, week.policy, week.clock.now()), PrecheckResult)
+    assert isinstance(hand.last_look(case, action, week.policy, week.clock.now(), week.memory), PrecheckResult)
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

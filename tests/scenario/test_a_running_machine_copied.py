@@ -118,7 +118,7 @@ def due(stage: Stage) -> Plan:
 
 def acted(stage: Stage, plan: Plan) -> list[Reason | None]:
     world = stage.world()
-    results = act(plan, world, InstanceHandler(world.readings, world.executors, world.memory))
+    results = act(plan, world, InstanceHandler(world.readings, world.executors))
     return [result.reason for result in results]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.builders import policy, rule
@@ -19,10 +19,11 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.guards.keys.run import KeyHandler
 from costguard.engine.guards.networks.run import NetworkHandler
-from costguard.engine.ledger.cases import Intent, IntentRepository
+from costguard.engine.ledger.audit.audit import AuditEntry
+from costguard.engine.ledger.intents import Intent, IntentRepository
 from costguard.engine.run.run import carry_out
 from costguard.guards.rules.common import STOP, Limits
-from costguard.ports import RecordStore
+from costguard.ports import Put, RecordStore
 
 EAST, WEST = "us-east-1", "us-west-2"
 _PLENTY = (Money(Decimal(10_000), "USD"),)
@@ -184,11 +185,11 @@ class GoneInTheWest(IntentRepository):
         super().__init__(store)
         self.failed = threading.Event()
 
-    def settle(self, action: Action | str, *rest: Any, **more: Any) -> Intent:
-        if isinstance(action, Action) and action.subject.region == WEST:
+    def answer(self, settled: Intent, now: datetime) -> tuple[Put, AuditEntry]:
+        if settled.action.subject.region == WEST:
             self.failed.set()
             raise LedgerError("the ledger is gone")
-        return super().settle(action, *rest, **more)
+        return super().answer(settled, now)
 
 
 def test_a_ledger_that_fails_for_one_region_ends_the_others(staged: Staged) -> None:

@@ -53,8 +53,8 @@ def looked(
     stage: Stage, case: Case, action: Action, under: Policy | None = None, earlier: timedelta = timedelta(0)
 ) -> Reason | PrecheckResult:
     world = stage.world()
-    hand = InstanceHandler(world.readings, world.executors, world.memory)
-    return hand.last_look(case, action, under or stage.policy, stage.clock.now() - earlier)
+    hand = InstanceHandler(world.readings, world.executors)
+    return hand.last_look(case, action, under or stage.policy, stage.clock.now() - earlier, world.memory)
 
 
 def code_of(found: Reason | PrecheckResult) -> ReasonCode | None:
@@ -156,7 +156,7 @@ def test_the_grace_is_counted_from_the_delivery_that_the_outbox_has(stage: Stage
 def test_a_plan_that_says_something_else_of_a_case_than_the_ledger_moves_it_nowhere(stage: Stage) -> None:
     plan, case, _ = due(stage)
     world = stage.world()
-    hand = InstanceHandler(world.readings, world.executors, world.memory)
+    hand = InstanceHandler(world.readings, world.executors)
     kept = stage.case()
     mine = tuple(each for each in plan.due if each.case_id == case.case_id)
     for forged in (replace(case, since=START - DAY), replace(case, owner="mallory"), replace(case, rung=4)):
@@ -185,7 +185,7 @@ def test_an_action_that_is_not_the_step_of_its_case_is_never_called(stage: Stage
     """Also where it stands behind another action of the case that is."""
     plan, _, action = due(stage)
     world = stage.world()
-    hand = InstanceHandler(world.readings, world.executors, world.memory)
+    hand = InstanceHandler(world.readings, world.executors)
     forged = FORGERIES[what](action, stage.ref("other"))
     for group in ((forged,), (action, forged)):
         results = act(replace(plan, due=group), world, hand)

@@ -13,7 +13,7 @@ _TELL = "costguard.engine.notify.delivery"
 _MEMORY = "costguard.engine.ledger.memory"
 _ADVANCE = "costguard.cases.advance"
 _LAST = "costguard.planning.last_look"
-_INTENTS = "costguard.engine.ledger.cases"
+_INTENTS = "costguard.engine.ledger.intents"
 _SNOOZES = "costguard.engine.ledger.snoozes"
 
 TOLD_AS_THE_CASE_SAYS = Edit(
@@ -88,7 +88,8 @@ _LOOKING = (
         (
             Edit(
                 _ACT,
-                "    found = _last_look(case, first, world, hand, now)\n",
+                "    found = policy if isinstance(policy, Reason) else "
+                "hand.last_look(case, first, policy, now, memory)\n",
                 "    found: Reason | PrecheckResult = PrecheckResult((), frozenset(one.resource for one in actions))\n",
             ),
         ),
@@ -117,12 +118,12 @@ _LOOKING = (
     Bug(
         "last-look-not-at-volumes",
         (4, 5),
-        (Edit(_HAND, "bar = _railed(action, case, rule, detail, self._memory, now)", "bar = None"),),
+        (Edit(_HAND, "bar = _railed(action, case, rule, detail, memory, now)", "bar = None"),),
     ),
     Bug(
         "last-look-at-the-old-policy",
         (8,),
-        (Edit(_ACT, "        policy = world.policy_now()\n", "        policy = world.policy\n"),),
+        (Edit(_ACT, "        return world.policy_now()\n", "        return world.policy\n"),),
     ),
     Bug(
         "changed-rule-not-noticed",
@@ -191,14 +192,20 @@ _DOING = (
     Bug(
         "no-reservation",
         (7,),
-        (Edit(_ACT, "    full = _reserve(first, plan, case, world, hand, now)\n", "    full = None\n"),),
+        (
+            Edit(
+                _ACT,
+                "        taking = _reserve(action, plan, known, memory, world, hand, now)\n",
+                "        taking: Reason | tuple[Put, ...] = ()\n",
+            ),
+        ),
     ),
     Bug(
         "sent-reservation-given-back",
         (7,),
         (
             Edit(
-                "costguard.engine.run.act",
+                "costguard.engine.run.settlement",
                 "    return reserved.decision_id not in sent\n",
                 "    return True\n",
             ),
@@ -221,8 +228,8 @@ _DOING = (
         (
             Edit(
                 _ACT,
-                "    if not intents.claim(action, run_id, clock.now(), case, cleared.unchanged):",
-                "    if intents.claim(action, run_id, clock.now(), case, cleared.unchanged) is None:",
+                "    if not intents.claim(action, run_id, claimed_at, case, cleared.unchanged, memory.store):",
+                "    if intents.claim(action, run_id, claimed_at, case, cleared.unchanged, memory.store) is None:",
             ),
         ),
     ),

@@ -54,9 +54,11 @@ ANSWERING: tuple[Bug, ...] = (
             ),
             Edit(
                 "costguard.engine.run.act",
-                "    return Reason(code) if code is not None else None\n\n\ndef _nothing_more",
-                "    approved = world.memory.approvals.valid(action.decision_id, now) is not None\n"
-                "    return Reason(code) if code is not None and not approved else None\n\n\ndef _nothing_more",
+                "    return Reason(taking) if isinstance(taking, ReasonCode) else taking\n\n\ndef _nothing_more",
+                "    if isinstance(taking, ReasonCode):\n"
+                "        approved = world.memory.approvals.valid(action.decision_id, now) is not None\n"
+                "        return () if approved else Reason(taking)\n"
+                "    return taking\n\n\ndef _nothing_more",
             ),
         ),
     ),

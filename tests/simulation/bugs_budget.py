@@ -385,7 +385,7 @@ _SHARING = (
         (6,),
         (
             Edit(
-                "costguard.engine.ledger.cases",
+                "costguard.engine.ledger.intents",
                 "            if same and held.case_id != action.case_id:",
                 "            if False:",
             ),

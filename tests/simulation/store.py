@@ -15,7 +15,7 @@ from tests.simulation.hub import Hub, Process
 
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.ports import Put, Record, VersionCheck
-from costguard.ports.records import Ledger, conflict, target_of
+from costguard.ports.records import Ledger, Name, conflict, target_of
 
 _Result = TypeVar("_Result")
 
@@ -70,8 +70,8 @@ class MemoryLedger(Ledger):
     def _read(self, kind: str, key: str) -> Record | None:
         return self.shelf.records.get((kind, key))
 
-    def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
-        return [record for key in keys if (record := self.shelf.records.get((kind, key))) is not None]
+    def _read_many(self, names: Sequence[Name]) -> Sequence[Record]:
+        return [record for name in names if (record := self.shelf.records.get(name)) is not None]
 
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
         keys = self.shelf.keys.get(kind, [])
@@ -129,6 +129,14 @@ class FaultyLedger:
         if not wanted:
             return {}
         return self._load("get", f"{kind}/{','.join(wanted)}", lambda: self._inner.get_many(kind, wanted))
+
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        """The same of several kinds."""
+        wanted = list(names)
+        if not wanted:
+            return {}
+        asked = ",".join(f"{kind}/{key}" for kind, key in wanted)
+        return self._load("get", asked, lambda: self._inner.get_each(wanted))
 
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         """Records in key order."""

@@ -18,7 +18,7 @@ from tests.savings_builders import saving
 from costguard.adapters.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.domain.actions import Outcome
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.cases import INTENT, IntentRepository
+from costguard.engine.ledger.intents import INTENT, IntentRepository
 from costguard.ports import Put, Record, RecordStore
 
 LEAST_KEPT = 2_000

@@ -80,6 +80,9 @@ class Snapshot:
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
         return {key: self.records[kind, key] for key in keys if (kind, key) in self.records}
 
+    def get_each(self, names: Iterable[Key]) -> Mapping[Key, Record]:
+        return {name: self.records[name] for name in names if name in self.records}
+
     def put(self, record: Record, expect_version: int) -> Record:
         raise NotImplementedError
 

@@ -318,6 +318,9 @@ class Broken:
     def get_many(self, *_: object, **__: object) -> dict[str, Record]:
         raise LedgerError("the server is gone")
 
+    def get_each(self, *_: object, **__: object) -> dict[tuple[str, str], Record]:
+        raise LedgerError("the server is gone")
+
     def put(self, *_: object, **__: object) -> Record:
         raise AssertionError("the doctor writes nothing")
 

@@ -89,7 +89,7 @@ def told(memory: Memory, case: Case) -> None:
 def looked(memory: Memory, kms: Kms) -> Reason | PrecheckResult:
     case, action = decided()
     told(memory, case)
-    return KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, action, POLICY, NOW)
+    return KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, action, POLICY, NOW, memory)
 
 
 def test_a_key_that_is_as_it_was_is_cleared_with_how_it_is_rotated_now(memory: Memory) -> None:
@@ -123,17 +123,19 @@ def test_another_mend_than_the_one_that_is_due_is_not_made(memory: Memory) -> No
     told(memory, case)
     assert action.mend is not None
     other = replace(action, mend=replace(action.mend, kind=RemediationKind.ROTATE_KEY))
-    found = KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, other, POLICY, NOW)
+    found = KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, other, POLICY, NOW, memory)
     assert found == Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
 
 
 def test_a_key_is_left_until_its_owner_was_told_and_the_whole_wait_is_over(memory: Memory) -> None:
     kms, (case, action) = Kms(OFF), decided()
     hand = KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory)
-    untold = hand.last_look(case, action, POLICY, NOW)
+    untold = hand.last_look(case, action, POLICY, NOW, memory)
     told(memory, case)
-    early = hand.last_look(replace(case, since=NOW - timedelta(days=90)), action, POLICY, TOLD_AT + RULE.wait / 2)
-    new = hand.last_look(case, action, replace(POLICY, observe_new_accounts_for=timedelta(days=9)), NOW)
+    early = hand.last_look(
+        replace(case, since=NOW - timedelta(days=90)), action, POLICY, TOLD_AT + RULE.wait / 2, memory
+    )
+    new = hand.last_look(case, action, replace(POLICY, observe_new_accounts_for=timedelta(days=9)), NOW, memory)
     codes = [found.code for found in (untold, early, new) if isinstance(found, Reason)]
     assert codes == [ReasonCode.NOTICE_UNDELIVERED, ReasonCode.WAITING, ReasonCode.ACCOUNT_NEW]
 
@@ -144,7 +146,7 @@ def test_a_key_that_was_not_looked_at_is_never_called(memory: Memory) -> None:
     hand = KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory)
     with pytest.raises(RefusedError):
         hand.call(action)
-    assert isinstance(hand.last_look(case, action, POLICY, NOW), PrecheckResult)
+    assert isinstance(hand.last_look(case, action, POLICY, NOW, memory), PrecheckResult)
     hand.call(action)
     with pytest.raises(RefusedError):
         hand.call(action)  # one look, one call

@@ -37,7 +37,9 @@ class Due:
         return NetworkHandler(self.stage.surroundings())
 
     def looks(self, hand: NetworkHandler, action: Action | None = None) -> Reason | PrecheckResult:
-        return hand.last_look(self.case, action or self.action, self.stage.policy, self.stage.clock.now())
+        return hand.last_look(
+            self.case, action or self.action, self.stage.policy, self.stage.clock.now(), self.stage.memory
+        )
 
 
 @pytest.fixture

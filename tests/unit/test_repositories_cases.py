@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from tests.builders import NOW, case, ref
-from tests.contract.ledger_fakes import InterferingStore
+from tests.contract.ledger_fakes import CountingStore, InterferingStore
 
 from costguard.adapters.ledgers import open_ledger
 from costguard.cases import Case, CaseStatus
@@ -16,8 +16,11 @@ from costguard.domain.errors import VersionConflictError
 from costguard.engine.ledger.audit.audit import AuditTrail
 from costguard.engine.ledger.audit.verify import verify
 from costguard.engine.ledger.cases import CaseRepository
+from costguard.engine.ledger.memory import ReadTogether
 from costguard.engine.ledger.runs import RunRepository
-from costguard.ports import RecordStore
+from costguard.engine.run.settlement import together
+from costguard.planning import Transition
+from costguard.ports import Put, Record, RecordStore
 
 
 @pytest.fixture
@@ -152,3 +155,77 @@ def test_a_race_for_the_case_is_lost_even_with_an_audit(store: RecordStore) -> N
         CaseRepository(interfering).commit(first, replace(first, rung=2), run_id="run-1", now=NOW)
 
     assert list(store.query("audit")) == []
+
+
+def test_open_cases_move_together_or_not_at_all(store: RecordStore, repository: CaseRepository) -> None:
+    first, second = (repository.commit(None, opened(name)) for name in ("i-1", "i-2"))
+    steps = [(one, replace(one, rung=one.rung + 1)) for one in (first, second)]
+
+    moved = repository.move(*steps, run_id="run-1", now=NOW)
+
+    assert [one.version for one in moved] == [2, 2]
+    assert [repository.get(one.key) for one in moved] == list(moved)
+    with pytest.raises(VersionConflictError):
+        repository.move(
+            (moved[0], replace(moved[0], rung=7)), (second, replace(second, rung=7)), run_id="run-1", now=NOW
+        )
+    assert repository.get(first.key) == moved[0]
+    assert [entry.body["what"] for entry in store.query("audit")] == ["transition"] * 2
+    assert verify(store).problems == ()
+
+
+def test_what_belongs_to_a_move_is_written_with_it(store: RecordStore, repository: CaseRepository) -> None:
+    first = repository.commit(None, opened())
+    beside = Put(Record("cap", "a", {}), 0)
+
+    repository.move((first, replace(first, rung=1)), run_id="run-1", now=NOW, beside=[beside])
+
+    assert store.get("cap", "a") == Record("cap", "a", {}, version=1)
+    current = repository.get(first.key)
+    assert current is not None
+    with pytest.raises(VersionConflictError):
+        repository.move((current, replace(current, rung=2)), run_id="run-1", now=NOW, beside=[beside])
+    assert repository.get(first.key) == current
+
+
+def test_cases_are_opened_and_closed_one_by_one(repository: CaseRepository) -> None:
+    first = repository.commit(None, opened())
+    with pytest.raises(ValueError, match="one by one"):
+        repository.move((first, closed(first)), run_id="run-1", now=NOW)
+
+
+def test_steps_of_one_case_and_of_closed_ones_are_not_written_together() -> None:
+    """A transaction names a record once, and a case is closed with what is kept of it for ever."""
+    one, two = opened("i-1"), opened("i-2")
+    steps = [
+        Transition(one, replace(one, rung=1)),
+        Transition(two, replace(two, rung=1)),
+        Transition(one, replace(one, rung=2)),
+        Transition(two, closed(two)),
+        Transition(None, two),
+        Transition(one, replace(one, rung=3)),
+    ]
+    assert [len(some) for some in together(steps)] == [2, 1, 1, 1, 1]
+    assert [step for some in together(steps) for step in some] == steps
+
+
+def test_records_read_together_are_each_given_once(store: RecordStore) -> None:
+    """A second question is one of a later moment, and so is one after a write."""
+    for key in "abc":
+        store.put(Record("case", key, {"n": 1}), 0)
+    counting = CountingStore(store)
+    read = ReadTogether(counting, [("case", "a"), ("case", "b"), ("case", "c"), ("switch", "all")])
+    for key in "abc":
+        store.put(Record("case", key, {"n": 2}), 1)
+    counting.asked.clear()
+
+    assert [(read.get("case", "a") or first_of(store)).version for _ in range(2)] == [1, 2]
+    assert read.get("switch", "all") is None
+    assert {key: one.version for key, one in read.get_many("case", ["b", "a"]).items()} == {"b": 1, "a": 2}
+    read.transact([Put(Record("switch", "all", {}), 0)])
+    assert (read.get("case", "c") or first_of(store)).version == 2
+    assert [what for what, _ in counting.asked] == ["get", "get_each", "transact", "get"]
+
+
+def first_of(store: RecordStore) -> Record:
+    return next(iter(store.query("case")))

@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from tests.contract.ledger_fakes import InterferingStore, fail
+from tests.builders import case
+from tests.contract.ledger_fakes import CountingStore, InterferingStore, fail
 
 from costguard.adapters.ledgers import open_ledger
+from costguard.cases import Case
 from costguard.domain.actions import Action, Outcome, Receipt, Verb
 from costguard.domain.errors import LedgerError
 from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.cases import Intent, IntentRepository
+from costguard.engine.ledger.intents import Intent, IntentRepository
 from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import RecordStore
 
@@ -208,5 +211,68 @@ def test_a_case_knows_its_intents_and_which_are_open(intents: IntentRepository) 
         intents.claim(action(f"of {other}", other), "run-1", NOW)
 
     assert [intent.outcome for intent in intents.for_case("case-1")] == outcomes
-    assert [intent.outcome for intent in intents.unsettled("case-1")] == outcomes[:3]
+    assert [intent.settled for intent in intents.for_case("case-1")] == [False] * 3 + [True] * 3
     assert intents.for_case("unknown") == ()
+
+
+def decided(number: int) -> Case:
+    """The n-th case, with this decision under way."""
+    subject = replace(MACHINE, native_id=f"i-{number}")
+    return replace(case(subject=subject), case_id=f"case-{number}", decision_id=f"d-{number}")
+
+
+def for_decision(of: Case, **changes: Any) -> Action:
+    named = {"decision_id": of.decision_id, "subject": of.subject, "resource": of.subject, **changes}
+    return action(changes.pop("action_id", of.decision_id), of.case_id, **{**named, **changes})
+
+
+def test_what_many_decisions_began_is_read_together(store: RecordStore, intents: IntentRepository) -> None:
+    cases = [decided(number) for number in range(20)]
+    for one in cases[:-1]:
+        assert intents.claim(for_decision(one), "run-1", NOW)
+    counting = CountingStore(store)
+
+    found = IntentRepository(counting).of_decisions(cases)
+
+    assert [len(found[one.case_id]) for one in cases] == [1] * 19 + [0]
+    assert counting.asked == [("get_many", "intent"), ("query", "intent")], "the one that has none is looked for"
+
+
+def test_every_copy_of_a_decision_is_found(intents: IntentRepository) -> None:
+    """One action a volume, each under an id of its own; a set of volumes may be one under the decision's."""
+    copying = decided(1)
+    for volume in ("", "vol-1", "vol-2"):
+        named = f"{copying.decision_id}-{volume}" if volume else copying.decision_id
+        assert intents.claim(replace(for_decision(copying, verb=Verb.SNAPSHOT), action_id=named), "run-1", NOW)
+
+    assert len(intents.of_decisions([copying])[copying.case_id]) == 3
+
+
+def test_effects_that_were_seen_are_written_together(store: RecordStore, intents: IntentRepository) -> None:
+    cases = [decided(number) for number in range(40)]
+    for one in cases:
+        assert intents.claim(for_decision(one), "run-1", NOW)
+    begun = [intent for found in intents.of_decisions(cases).values() for intent in found]
+    counting = CountingStore(store)
+
+    settled = IntentRepository(counting).settle_seen(begun, LATER, "run-1")
+
+    assert [intent.outcome for intent in settled] == [Outcome.TOOK_EFFECT] * 40
+    assert settled == [intents.get(intent.action.action_id) for intent in begun]
+    assert len(counting.asked) <= 5
+    assert verify(store).problems == ()
+    assert audited(store).count(("run-1", "outcome")) == 40
+
+
+def test_an_effect_is_written_although_somebody_settled_another_meanwhile(store: RecordStore) -> None:
+    intents, cases = IntentRepository(store), [decided(1), decided(2)]
+    for one in cases:
+        assert intents.claim(for_decision(one), "run-1", NOW)
+    begun = [intent for found in intents.of_decisions(cases).values() for intent in found]
+    interfering = InterferingStore(store)
+    interfering.before_writes.append(lambda: intents.settle("d-1", Outcome.ACCEPTED, NOW, None, "", "run-1"))
+
+    settled = IntentRepository(interfering).settle_seen(begun, LATER, "run-1")
+
+    assert [intent.outcome for intent in settled] == [Outcome.TOOK_EFFECT] * 2
+    assert verify(store).problems == ()

@@ -21,7 +21,7 @@ from costguard.engine.ledger.codec import SAVING, record_of
 from costguard.engine.ledger.listing import lists_are_whole
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.runs import RunRecord
-from costguard.engine.run.act import settle_observed
+from costguard.engine.run.settlement import settle_observed
 from costguard.planning import Plan
 from costguard.ports import Put, RecordStore
 

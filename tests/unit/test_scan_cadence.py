@@ -105,8 +105,8 @@ def last_look(sender: Sender) -> Reason | PrecheckResult:
         reading = CloudReaders(cloud, sender, cloud)  # type: ignore[arg-type]
         memory = Memory.over(store)
         _told(memory, ours)
-        hand = InstanceHandler({ONE.ref.cloud: reading}, {}, memory)
-        return hand.last_look(ours, stop, policy(short), NOW)
+        hand = InstanceHandler({ONE.ref.cloud: reading}, {})
+        return hand.last_look(ours, stop, policy(short), NOW, memory)
     finally:
         store.close()
 

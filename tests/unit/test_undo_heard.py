@@ -13,6 +13,7 @@ from costguard.domain.errors import StalePlanError
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
 from costguard.engine.ledger.memory import Memory
 from costguard.ports import Put, Record, RecordStore, VersionCheck
+from costguard.ports.records import Name
 
 HOUR = timedelta(hours=1)
 
@@ -36,6 +37,9 @@ class PausedJustBefore:
 
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
         return self._inner.get_many(kind, keys)
+
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        return self._inner.get_each(names)
 
     def put(self, record: Record, expect_version: int) -> Record:
         return self._inner.put(record, expect_version)

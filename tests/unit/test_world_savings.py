@@ -24,7 +24,7 @@ from costguard.domain.resources import InstanceState
 from costguard.domain.savings import SavingChange, SavingStanding, Sighting
 from costguard.engine.ledger.listing import lists_are_whole
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.act import settle_observed
+from costguard.engine.run.settlement import settle_observed
 from costguard.planning import Plan, Transition
 from costguard.planning.savings import confirmed_saving
 from costguard.ports import Target

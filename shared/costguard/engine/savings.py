@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
+from types import MappingProxyType
 
 from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Action, Outcome, Saving, Verb
@@ -24,7 +25,7 @@ from costguard.domain.savings import (
     SavingsReport,
     Sighting,
 )
-from costguard.engine.ledger.cases import Intent
+from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.estimates.coverage import LOOKED_BACK, uncovered_in
 from costguard.planning import Plan, PlanIndex, Transition
@@ -132,8 +133,15 @@ def _attributed(memory: Memory, saving: RecordedSaving) -> RecordedSaving:
     return replace(saving, cause=SavingCause.COSTGUARD if sure else SavingCause.UNATTRIBUTED)
 
 
-def keep_ledger(memory: Memory, plan: Plan, billed_while_stopped: Collection[Subject] = ()) -> None:
+def keep_ledger(
+    memory: Memory,
+    plan: Plan,
+    billed_while_stopped: Collection[Subject] = (),
+    sent: Mapping[str, Sequence[Intent]] = MappingProxyType({}),
+) -> None:
     """Write what a run has seen: actions complete, and what became of those before. Safe to repeat.
+
+    `sent` are intents that were read already, by the id of their case; others are looked up.
 
     What changed is written before the look that saw it: a run that ends between the two is made up for by the next.
     """
@@ -142,7 +150,8 @@ def keep_ledger(memory: Memory, plan: Plan, billed_while_stopped: Collection[Sub
     known = list(memory.savings.current(step.after.subject for step in complete)) if looks else []
     seen = {sighting.ref: sighting for sighting in plan.sightings}
     recorded = {(saving.action.case_id, saving.action.verb) for saving in known}
-    look = _Look(memory, PlanIndex.of(plan), seen, frozenset(billed_while_stopped), cache(memory.bills.of_cloud))
+    billed_on = frozenset(billed_while_stopped)
+    look = _Look(memory, PlanIndex.of(plan), seen, billed_on, cache(memory.bills.of_cloud), sent)
     latest: dict[tuple[Subject, str], RecordedSaving] = {}
     for saving in known:
         _keep_latest(latest, saving)
@@ -179,6 +188,7 @@ class _Look:
     seen: Mapping[ResourceRef, Sighting]
     billed_on: Collection[Subject]
     bills: Callable[[str], tuple[Bill, ...]]
+    sent: Mapping[str, Sequence[Intent]]
 
 
 def _run_of(saving: RecordedSaving) -> tuple[ResourceRef, str]:
@@ -202,7 +212,7 @@ def _confirmed(
     """
     if case.status is CaseStatus.CLOSED and case.reason.code in _STOPPED_ELSEWHERE:
         return _stopped_elsewhere(look, case)
-    intent = _last(look.memory, case, verb)
+    intent = _last(look, case, verb)
     if intent is None:
         return None
     at = look.index.plan.planned_at
@@ -371,10 +381,11 @@ def _coverage(look: _Look, machine: Sighting | None, at: datetime) -> Coverage |
     return uncovered_in(look.bills(machine.ref.cloud), machine.ref.account, machine.instance_type, at)
 
 
-def _last(memory: Memory, case: Case, verb: Verb) -> Intent | None:
+def _last(look: _Look, case: Case, verb: Verb) -> Intent | None:
+    known = [intent for intent in look.sent.get(case.case_id, ()) if intent.action.verb is verb]
     sent = [
         intent
-        for intent in memory.intents.for_case(case.case_id)
+        for intent in known or look.memory.intents.for_case(case.case_id)
         if intent.action.verb is verb and intent.outcome in _DONE and "undoes" not in intent.action.parameters
     ]
     return max(sent, key=lambda intent: intent.claimed_at, default=None)

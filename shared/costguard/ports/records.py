@@ -64,6 +64,9 @@ class RecordStore(Protocol):
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
         """Those of these records that there are, by key, a hundred a request; each as `get`, together no snapshot."""
 
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        """The same of records of several kinds, each named by its kind and key."""
+
     def put(self, record: Record, expect_version: int) -> Record:
         """Write if the stored version is `expect_version` (0: absent); returns it with its new version.
 
@@ -124,10 +127,10 @@ class ObjectStore(Protocol):
 STORE_SCHEMA = 1
 """The layout of the store as a whole. A store that says more was set up by a newer Costguard and is refused."""
 
+Name = tuple[str, str]  # a record's kind and key
 SCHEMA_KIND, SCHEMA_KEY = "ledger", "schema"
 MAX_NAME_BYTES = 1024  # the shortest limit among the adapters: a DynamoDB sort key
-MAX_OPERATIONS = 100  # the shortest limit among the adapters: DynamoDB TransactWriteItems
-MAX_KEYS = 100  # the shortest limit among the adapters: DynamoDB BatchGetItem
+MAX_OPERATIONS = MAX_KEYS = 100  # the shortest limits among the adapters: DynamoDB TransactWriteItems, BatchGetItem
 _PAGE = 200
 
 
@@ -152,14 +155,18 @@ class Ledger(ABC):
         return self._read(kind, key)
 
     def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
-        """Those of these records that there are, by key: each strongly consistent, the whole is no snapshot."""
-        wanted = list(dict.fromkeys(keys))
-        for key in wanted:
+        """Those of these records that there are, by key."""
+        return {key: record for (_, key), record in self.get_each((kind, key) for key in keys).items()}
+
+    def get_each(self, names: Iterable[Name]) -> Mapping[Name, Record]:
+        """The same of several kinds: each record strongly consistent, the whole no snapshot."""
+        wanted = list(dict.fromkeys(names))
+        for kind, key in wanted:
             _check_name(kind, key)
-        found: dict[str, Record] = {}
+        found: dict[Name, Record] = {}
         for at in range(0, len(wanted), MAX_KEYS):
             self._agree()
-            found.update((record.key, record) for record in self._read_many(kind, wanted[at : at + MAX_KEYS]))
+            found.update(((one.kind, one.key), one) for one in self._read_many(wanted[at : at + MAX_KEYS]))
         return found
 
     def put(self, record: Record, expect_version: int) -> Record:
@@ -196,8 +203,8 @@ class Ledger(ABC):
         """One record."""
 
     @abstractmethod
-    def _read_many(self, kind: str, keys: Sequence[str]) -> Iterable[Record]:
-        """Those of 1 to 100 different keys that there are, in any order."""
+    def _read_many(self, names: Sequence[Name]) -> Iterable[Record]:
+        """Those of 1 to 100 different records that there are, in any order."""
 
     @abstractmethod
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
@@ -248,7 +255,7 @@ class Ledger(ABC):
             signed = self._read(SCHEMA_KIND, SCHEMA_KEY)
             if signed is None:
                 raise
-            return signed
+            record = signed
         return record
 
 
@@ -323,8 +330,7 @@ def _check_name(kind: str, key: str) -> None:
             raise LedgerError(message)
 
 
-MOST_BYTES = 64 * 1024 * 1024
-"""Of one object: nothing that Costguard keeps comes near it."""
+MOST_BYTES = 64 * 1024 * 1024  # of one object: nothing that Costguard keeps comes near it
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
 _LONGEST_NAME = 512  # of 1,024 bytes that every vendor allows, the rest is for the prefix
@@ -378,18 +384,16 @@ def bucket_address(url: str, schemes: Collection[str]) -> BucketAddress:
     except ValueError as err:
         message = f"COSTGUARD_REPORTS cannot be read: {err}"
         raise InvalidInputError(message) from err
-    options = dict(named)
+    options, prefix = dict(named), parts.path.strip("/")
     wrong = (
         (parts.scheme not in schemes, f"expected {' or '.join(f'{one}://' for one in sorted(schemes))}"),
         (not _BUCKET.fullmatch(parts.netloc), "a bucket's name has 3 to 63 small letters, digits, dots and hyphens"),
         (set(options) != {"region"} or len(named) != 1, "expected ?region=REGION and nothing else"),
         (not _REGION.fullmatch(options.get("region", "")), "that is no name of a region"),
         (bool(parts.fragment), "it ends in a fragment"),
+        (prefix and not _NAME.fullmatch(prefix), "its prefix has letters that no name of ours has"),
     )
     found = next((what for is_wrong, what in wrong if is_wrong), "")
-    prefix = parts.path.strip("/")
-    if not found and prefix and not _NAME.fullmatch(prefix):
-        found = "its prefix has letters that no name of ours has"
     if found:
         message = f"COSTGUARD_REPORTS is no address of a bucket: {found}; for example s3://acme-reports/costguard?region=us-east-1"
         raise InvalidInputError(message)

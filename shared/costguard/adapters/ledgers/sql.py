@@ -22,7 +22,7 @@ from sqlalchemy.pool import QueuePool
 
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.ports import Put, Record, VersionCheck
-from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
+from costguard.ports.records import Ledger, Name, body_text, conflict, record_from, target_of
 
 _Result = TypeVar("_Result")
 
@@ -47,9 +47,6 @@ _RECORDS = sa.Table(
 # built once: putting one together anew each time costs more than running it
 _HERE = (_RECORDS.c.kind == sa.bindparam("of_kind"), _RECORDS.c.key == sa.bindparam("of_key"))
 _GET = sa.select(_RECORDS).where(*_HERE)
-_GET_MANY = sa.select(_RECORDS).where(
-    _RECORDS.c.kind == sa.bindparam("of_kind"), _RECORDS.c.key.in_(sa.bindparam("of_keys", expanding=True))
-)
 _GET_VERSION = sa.select(_RECORDS.c.version).where(*_HERE)
 _FROM = (_RECORDS.c.kind == sa.bindparam("of_kind"), _RECORDS.c.key >= sa.bindparam("first"))
 _PAGE = sa.select(_RECORDS).where(*_FROM).order_by(_RECORDS.c.key).limit(sa.bindparam("most"))
@@ -166,9 +163,14 @@ class SqlLedger(Ledger):
             row = connection.execute(_GET, {"of_kind": kind, "of_key": key}).one_or_none()
         return None if row is None else record_from(*row)
 
-    def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
+    def _read_many(self, names: Sequence[Name]) -> Sequence[Record]:
+        keys: dict[str, list[str]] = {}
+        for kind, key in names:
+            keys.setdefault(kind, []).append(key)
+        # kind by kind: SQLite reads the whole table for `(kind, key) IN (…)`
+        wanted = sa.or_(*(sa.and_(_RECORDS.c.kind == kind, _RECORDS.c.key.in_(its)) for kind, its in keys.items()))
         with _as_ledger_errors(), self._reads.connect() as connection:
-            rows = connection.execute(_GET_MANY, {"of_kind": kind, "of_keys": list(keys)}).all()
+            rows = connection.execute(sa.select(_RECORDS).where(wanted)).all()
         return [record_from(*row) for row in rows]
 
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:

@@ -24,10 +24,10 @@ from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import InstanceState
 from costguard.engine.answers.replies import reply
 from costguard.engine.ledger.audit.audit import OPERATOR
-from costguard.engine.ledger.cases import Intent
+from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.snoozes import Snooze
-from costguard.engine.run.act import settle_observed
+from costguard.engine.run.settlement import settle_observed
 from costguard.planning import Plan, Transition
 from costguard.policy.model.policy import Policy
 from costguard.report.notices.answers import answer_words

@@ -29,7 +29,7 @@ from costguard.domain.errors import (
 from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import InstanceDetail, InstanceState
-from costguard.engine.ledger.cases import Intent
+from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.ledger.starts import VOLUMES, StartPhase, StartRequest
 from costguard.engine.notify.notices import zone_of

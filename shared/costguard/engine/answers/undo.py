@@ -22,7 +22,7 @@ from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Instance, InstanceState
 from costguard.engine.answers import answers
 from costguard.engine.guards.keys.run import AliasBack, alias_back
-from costguard.engine.ledger.cases import Intent
+from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.act import pause_reason
 from costguard.guards import OF_MACHINES

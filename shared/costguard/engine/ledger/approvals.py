@@ -238,7 +238,7 @@ class NonceRepository:
         return until_uncontested(attempt, "the nonces")
 
 
-_DISOWNED_KIND = "disowned"
+DISOWNED_KIND = "disowned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +262,12 @@ class DisownedRepository:
         """Pass `owner` over from now on; False, and nothing changed, where they were passed over before."""
 
         def attempt() -> bool:
-            record = self._store.get(_DISOWNED_KIND, ref_text)
+            record = self._store.get(DISOWNED_KIND, ref_text)
             known = value_of(Disowned, record).owners if record is not None else ()
             if owner in known:
                 return False
             said = Disowned(ref_text, (*known, owner), by, now)
-            put = Put(record_of(_DISOWNED_KIND, ref_text, said), record.version if record is not None else 0)
+            put = Put(record_of(DISOWNED_KIND, ref_text, said), record.version if record is not None else 0)
             facts = {"resource": ref_text, "did": "disowned", "owner": owner, "by": by}
             self._audit.commit([put], AuditEntry(now, OPERATOR, "disowned", AuditWhat.SNOOZE, facts))
             return True
@@ -276,11 +276,11 @@ class DisownedRepository:
 
     def of(self, ref_text: str) -> tuple[frozenset[str], VersionCheck]:
         """The names passed over for one resource, and what fails a transaction once anybody adds to them."""
-        record = self._store.get(_DISOWNED_KIND, ref_text)
+        record = self._store.get(DISOWNED_KIND, ref_text)
         names = frozenset(value_of(Disowned, record).owners) if record is not None else frozenset[str]()
-        return names, VersionCheck(_DISOWNED_KIND, ref_text, record.version if record is not None else 0)
+        return names, VersionCheck(DISOWNED_KIND, ref_text, record.version if record is not None else 0)
 
     def all(self) -> Mapping[str, frozenset[str]]:
         """By resource id the names that count no more."""
-        found = (value_of(Disowned, record) for record in self._store.query(_DISOWNED_KIND))
+        found = (value_of(Disowned, record) for record in self._store.query(DISOWNED_KIND))
         return {disowned.ref_text: frozenset(disowned.owners) for disowned in found}

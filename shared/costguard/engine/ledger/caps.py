@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
-from costguard.ports import RecordStore
+from costguard.ports import Put, RecordStore
+from costguard.ports.records import Name
 
 _KIND = "cap"
 _WINDOW = timedelta(hours=24)
@@ -90,21 +91,44 @@ class CapRepository:
         """
 
         def attempt() -> ReasonCode | None:
-            reserved, version = self._read(guard, cap)
-            mine = next((one for one in reserved.reservations if one.decision_id == decision_id), None)
-            others = tuple(one for one in reserved.reservations if one.decision_id != decision_id)
-            refusal = _refusal(_usage(_counting(others, now)), cost, max_actions, max_hourly)
-            if refusal is not None:
-                return refusal
-            at = now if mine is None else max(now, mine.at)
-            wanted = Reservation(decision_id, at, cost, claim)
-            if wanted != mine:
-                kept = tuple(one for one in others if now - one.at < _KEPT)
-                record = record_of(_KIND, _key(guard, cap), _Reserved((*kept, wanted)))
-                self._store.put(record, version)
+            taking = self.taking(
+                guard, cap, decision_id, cost, max_actions=max_actions, max_hourly=max_hourly, now=now, claim=claim
+            )
+            if isinstance(taking, ReasonCode):
+                return taking
+            self._store.transact(taking)
             return None
 
         return until_uncontested(attempt, f"the cap {cap}")
+
+    def taking(
+        self,
+        guard: str,
+        cap: str,
+        decision_id: str,
+        cost: Money | None,
+        *,
+        max_actions: int,
+        max_hourly: tuple[Money, ...],
+        now: datetime,
+        claim: Claim | None = None,
+    ) -> ReasonCode | tuple[Put, ...]:
+        """What `reserve` writes, for a transaction with the claim that it is for; else why it may not be taken.
+
+        The transaction fails where anybody reserved meanwhile: ask again, and never write it by another version.
+        """
+        reserved, version = self._read(guard, cap)
+        mine = next((one for one in reserved.reservations if one.decision_id == decision_id), None)
+        others = tuple(one for one in reserved.reservations if one.decision_id != decision_id)
+        refusal = _refusal(_usage(_counting(others, now)), cost, max_actions, max_hourly)
+        if refusal is not None:
+            return refusal
+        at = now if mine is None else max(now, mine.at)
+        wanted = Reservation(decision_id, at, cost, claim)
+        if wanted == mine:
+            return ()
+        kept = tuple(one for one in others if now - one.at < _KEPT)
+        return (Put(record_of(*cap_name(guard, cap), _Reserved((*kept, wanted))), version),)
 
     def release(self, guard: str, cap: str, decision_id: str) -> None:
         """Give a reservation back, for an action that provably changed nothing. Safe to repeat."""
@@ -113,7 +137,7 @@ class CapRepository:
             reserved, version = self._read(guard, cap)
             kept = tuple(one for one in reserved.reservations if one.decision_id != decision_id)
             if kept != reserved.reservations:
-                self._store.put(record_of(_KIND, _key(guard, cap), _Reserved(kept)), version)
+                self._store.put(record_of(*cap_name(guard, cap), _Reserved(kept)), version)
 
         until_uncontested(attempt, f"the cap {cap}")
 
@@ -134,17 +158,18 @@ class CapRepository:
             reserved, version = self._read(guard, cap)
             kept = tuple(one for one in reserved.reservations if one not in unsent)
             if kept != reserved.reservations:
-                self._store.put(record_of(_KIND, _key(guard, cap), _Reserved(kept)), version)
+                self._store.put(record_of(*cap_name(guard, cap), _Reserved(kept)), version)
 
         until_uncontested(attempt, f"the cap {cap}")
 
     def _read(self, guard: str, cap: str) -> tuple[_Reserved, int]:
-        record = self._store.get(_KIND, _key(guard, cap))
+        record = self._store.get(*cap_name(guard, cap))
         return (_Reserved(), 0) if record is None else (value_of(_Reserved, record), record.version)
 
 
-def _key(guard: str, cap: str) -> str:
-    return f"{guard}/{cap}"
+def cap_name(guard: str, cap: str) -> Name:
+    """Where a cap's reservations stand."""
+    return _KIND, f"{guard}/{cap}"
 
 
 def _counting(reservations: tuple[Reservation, ...], now: datetime) -> tuple[Reservation, ...]:

@@ -1,27 +1,23 @@
-"""Cases: the latest of each key in place, every closed one kept for ever; and the intents of what is done for them.
-
-NEVER rules 6 and 19: an intent is written, with its audit entry, before the one call it stands for.
-"""
+"""Cases: the latest of each key in place, every closed one kept for ever."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from costguard.cases import Case, CaseStatus
-from costguard.domain.actions import DESTRUCTIVE, Action, Outcome, Receipt, Verb
-from costguard.domain.errors import LedgerError, VersionConflictError
+from costguard.domain.errors import VersionConflictError
 from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
-from costguard.engine.ledger.codec import record_of, to_body, until_uncontested, value_of
+from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
 from costguard.engine.ledger.found import ending, fill_names, is_called, keys_ended, keys_named, naming
 from costguard.engine.ledger.listing import OpenLists, listed_since, lists_are_whole
-from costguard.ports import Put, Record, RecordStore, VersionCheck
+from costguard.ports import Put, Record, RecordStore
 
 CASE_KIND = "case"
 _CLOSED = "case_closed"
 _OPEN = "case_open"  # key: guard / number of a list
+MOST_MOVES = 12  # in one transaction of 100: a case, its entry, and up to six more where its reason names people
 
 
 class CaseRepository:
@@ -129,6 +125,31 @@ class CaseRepository:
         cases = (_case(found[key]) for key in keys if key in found)
         return (case for case in cases if _is_open(case))
 
+    def move(
+        self,
+        *steps: tuple[Case, Case],
+        run_id: str,
+        now: datetime,
+        beside: Sequence[Put] = (),
+        told: Sequence[AuditEntry] = (),
+    ) -> tuple[Case, ...]:
+        """Write cases that were open and stay open, each in the place of the one before it, all or nothing.
+
+        What belongs to the moves is written with them: records `beside`, and what is `told` before them. At most
+        `MOST_MOVES` steps, each of another case. Returns them at their new versions.
+
+        Raises:
+            VersionConflictError: another run moved one of the cases, or wrote what is beside; nothing was changed.
+        """
+        moved = tuple(replace(after, version=_same_key(before, after).version + 1) for before, after in steps)
+        if any(CaseStatus.CLOSED in {before.status, after.status} for before, after in steps):
+            message = "cases are opened and closed one by one"
+            raise ValueError(message)
+        puts = [Put(record_of(CASE_KIND, one.key, one), one.version - 1) for one in moved]
+        entries = [_moved(before, one, run_id, now, "") for (before, _), one in zip(steps, moved, strict=True)]
+        self._audit.commit([*puts, *beside], *told, *entries)
+        return moved
+
     def _replaceable(self, case: Case) -> int:
         record = self._store.get(CASE_KIND, case.key)
         if record is None:
@@ -173,169 +194,3 @@ def _moved(before: Case | None, after: Case, run_id: str, now: datetime, by: str
 
 def _place(case: Case) -> str:
     return f"{case.status.value} {case.phase.value} {case.rung}"
-
-
-INTENT = "intent"  # key: case id / action id, so that a case's intents are read together
-_CASE_OF = "intent_case"  # key: action id; at most one intent per action, whichever case it names
-_ENGAGED = "engaged"  # key: subject; the destructive action last begun on it, so that two guards never both begin one
-FINAL = frozenset({Outcome.TOOK_EFFECT, Outcome.HAD_NO_EFFECT, Outcome.REFUSED})
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """An action about to be called, and what came of it as far as known: `outcome` None means nobody could say."""
-
-    action: Action
-    run_id: str
-    claimed_at: datetime
-    outcome: Outcome | None = None
-    receipt: Receipt | None = None
-    detail: str = ""
-    settled_at: datetime | None = None
-
-    @property
-    def settled(self) -> bool:
-        """Whether it is known what the call did; until then only describing the resource may tell."""
-        return self.outcome in FINAL
-
-
-@dataclass(frozen=True, slots=True)
-class _CaseOf:
-    case_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Engaged:
-    action_id: str
-    case_id: str
-    verb: Verb
-    run_epoch: str
-
-
-class IntentRepository:
-    """One intent per action, for ever."""
-
-    def __init__(self, store: RecordStore, audit: AuditTrail | None = None) -> None:
-        self._store = store
-        self._audit = audit or AuditTrail(store)
-
-    def claim(
-        self,
-        action: Action,
-        run_id: str,
-        now: datetime,
-        claimed: Case | None = None,
-        unchanged: Sequence[VersionCheck] = (),
-    ) -> bool:
-        """Write the intent; False when there is one already, and then nothing may be called.
-
-        With `claimed`, also False when that case is no longer at the version it was claimed at; and False
-        where any of `unchanged` has changed: what people said until this moment is in time. False as well where
-        another case stopped or terminated the same run of the subject, or may have.
-
-        Raises:
-            LedgerError: it is not known whether the intent was written; nothing may be called.
-        """
-        if self._key_of(action.action_id) is not None:
-            return False
-        operations: list[Put | VersionCheck] = [
-            Put(record_of(INTENT, _key(action), Intent(action, run_id, now)), 0),
-            Put(record_of(_CASE_OF, action.action_id, _CaseOf(action.case_id)), 0),
-            *unchanged,
-        ]
-        if action.verb in DESTRUCTIVE:
-            engaging = self._engaging(action)
-            if engaging is None:
-                return False
-            operations.append(engaging)
-        if claimed is not None:
-            operations.append(VersionCheck(CASE_KIND, claimed.key, claimed.version))
-        entry = AuditEntry(now, run_id, _shard(action), AuditWhat.INTENT, {"action": to_body(action)})
-        try:
-            self._audit.commit(operations, entry)
-        except VersionConflictError:
-            return False
-        return True
-
-    def settle(
-        self,
-        action: Action | str,
-        outcome: Outcome,
-        now: datetime,
-        receipt: Receipt | None,
-        detail: str,
-        run_id: str,
-        by: str = "",
-    ) -> Intent:
-        """Write what came of an intent, given by its action or the action's id; returns the intent as it now is.
-
-        `by`: the person who had it looked at, if one did.
-
-        Knowing less never replaces knowing more: after a final outcome, accepted and unknown change nothing.
-
-        Raises:
-            LedgerError: there is no such intent.
-        """
-        action_id = action if isinstance(action, str) else action.action_id
-
-        def attempt() -> Intent:
-            key = self._key_of(action_id)
-            record = self._store.get(INTENT, key) if key is not None else None
-            if record is None:
-                message = f"action {action_id} has no intent to settle"
-                raise LedgerError(message)
-            intent = value_of(Intent, record)
-            settled = replace(intent, outcome=outcome, receipt=receipt or intent.receipt, detail=detail, settled_at=now)
-            same = replace(settled, settled_at=intent.settled_at) == intent
-            if same or (intent.settled and outcome not in FINAL):
-                return intent
-            facts: dict[str, Any] = {"action_id": action_id, "outcome": outcome.value, "detail": detail}
-            if by:
-                facts["by"] = by
-            if receipt is not None:
-                facts["receipt"] = to_body(receipt)
-            entry = AuditEntry(now, run_id, _shard(intent.action), AuditWhat.OUTCOME, facts)
-            self._audit.commit([Put(record_of(INTENT, record.key, settled), record.version)], entry)
-            return settled
-
-        return until_uncontested(attempt, f"the outcome of action {action_id}")
-
-    def get(self, action_id: str) -> Intent | None:
-        """The intent for an action, or None."""
-        key = self._key_of(action_id)
-        record = self._store.get(INTENT, key) if key is not None else None
-        return value_of(Intent, record) if record is not None else None
-
-    def for_case(self, case_id: str) -> tuple[Intent, ...]:
-        """Every intent of a case, settled or not."""
-        intents = (value_of(Intent, record) for record in self._store.query(INTENT, f"{case_id}/"))
-        return tuple(intent for intent in intents if intent.action.case_id == case_id)
-
-    def unsettled(self, case_id: str) -> tuple[Intent, ...]:
-        """Those of a case whose effect is still to be seen."""
-        return tuple(intent for intent in self.for_case(case_id) if not intent.settled)
-
-    def _engaging(self, action: Action) -> Put | None:
-        """The write that takes the subject for this action; None where another case has it."""
-        record = self._store.get(_ENGAGED, str(action.subject))
-        if record is not None:
-            held = value_of(_Engaged, record)
-            same = (held.verb, held.run_epoch) == (action.verb, action.run_epoch)
-            if same and held.case_id != action.case_id:
-                intent = self.get(held.action_id)
-                if intent is None or intent.outcome not in {Outcome.REFUSED, Outcome.HAD_NO_EFFECT}:
-                    return None
-        mine = _Engaged(action.action_id, action.case_id, action.verb, action.run_epoch)
-        return Put(record_of(_ENGAGED, str(action.subject), mine), 0 if record is None else record.version)
-
-    def _key_of(self, action_id: str) -> str | None:
-        record = self._store.get(_CASE_OF, action_id)
-        return f"{value_of(_CaseOf, record).case_id}/{action_id}" if record is not None else None
-
-
-def _key(action: Action) -> str:
-    return f"{action.case_id}/{action.action_id}"
-
-
-def _shard(action: Action) -> str:
-    return str(action.subject.shard)

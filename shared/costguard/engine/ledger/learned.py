@@ -14,7 +14,7 @@ from costguard.engine.ledger.codec import record_of, value_of
 from costguard.planning.shadows import ShadowStanding
 from costguard.ports import Put, RecordStore
 
-_KIND = "account"  # key: cloud:account
+ACCOUNT_KIND = "account"  # key: cloud:account
 _TOGETHER = 100  # the most in one transaction: of 30,000 accounts one after another would take four minutes
 
 
@@ -34,18 +34,18 @@ class AccountRepository:
 
     def first_seen(self) -> Mapping[str, datetime]:
         """By `cloud:account` since when it is known."""
-        known = (value_of(KnownAccount, record) for record in self._store.query(_KIND))
+        known = (value_of(KnownAccount, record) for record in self._store.query(ACCOUNT_KIND))
         return {each.account: each.first_seen for each in known}
 
     def known_since(self, account: str) -> datetime | None:
         """The same of one account; None where it is not known."""
-        record = self._store.get(_KIND, account)
+        record = self._store.get(ACCOUNT_KIND, account)
         return None if record is None else value_of(KnownAccount, record).first_seen
 
     def note(self, accounts: Iterable[str], known: Mapping[str, datetime], now: datetime) -> None:
         """Remember those that are not `known` yet; of two runs that see an account first, either is right."""
         new = [
-            Put(record_of(_KIND, account, KnownAccount(account, now)), 0)
+            Put(record_of(ACCOUNT_KIND, account, KnownAccount(account, now)), 0)
             for account in sorted(set(accounts) - known.keys())
         ]
         for at in range(0, len(new), _TOGETHER):

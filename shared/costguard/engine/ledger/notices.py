@@ -135,7 +135,7 @@ def revived(notice: OutboxNotice, now: datetime) -> OutboxNotice:
     return replace(notice, state=NoticeState.PENDING, next_attempt_at=now, claimed_until=None)
 
 
-_NOTICE, _PENDING, _DEAD, _TOLD = "notice", "outbox_pending", "outbox_dead", "told"
+NOTICE_KIND, _PENDING, _DEAD, _TOLD = "notice", "outbox_pending", "outbox_dead", "told"
 _RUN = "outbox"  # the run id of audit entries about notices
 _TOGETHER = 80  # in one transaction, which takes 100 writes, with the sixteen lists
 _NEW_TOGETHER = 40  # the same of new ones: two writes each
@@ -166,7 +166,7 @@ class NoticeRecords:
 
     def beginning_with(self, prefix: str) -> Iterator[OutboxNotice]:
         """Those whose id begins so."""
-        return (value_of(OutboxNotice, record) for record in self._store.query(_NOTICE, prefix))
+        return (value_of(OutboxNotice, record) for record in self._store.query(NOTICE_KIND, prefix))
 
     def pending(self) -> tuple[str, ...]:
         """The ids of those still to be sent."""
@@ -212,16 +212,16 @@ class NoticeRecords:
         def attempt() -> OutboxNotice:
             notice, version = self._read([notice_id]).get(notice_id, (None, 0))
             pending = change(notice)
-            put = Put(record_of(_NOTICE, notice_id, pending), version)
+            put = Put(record_of(NOTICE_KIND, notice_id, pending), version)
             self._store.transact([put, *self._listings([notice_id], pending=True)])
             return pending
 
         return until_uncontested(attempt, "the outbox")
 
     def _added(self, notices: Sequence[OutboxNotice]) -> int:
-        known = self._store.get_many(_NOTICE, [notice.notice_id for notice in notices])
+        known = self._store.get_many(NOTICE_KIND, [notice.notice_id for notice in notices])
         new = {notice.notice_id: notice for notice in reversed(notices) if notice.notice_id not in known}
-        puts = [Put(record_of(_NOTICE, notice_id, notice), 0) for notice_id, notice in new.items()]
+        puts = [Put(record_of(NOTICE_KIND, notice_id, notice), 0) for notice_id, notice in new.items()]
         puts += [telling(notice.case_key, notice_id) for notice_id, notice in new.items() if notice.case_key]
         if new:
             self._store.transact([*puts, *self._listings(new, pending=True)])
@@ -238,7 +238,7 @@ class NoticeRecords:
         changed = {notice_id: notice for notice_id, notice in made if notice is not None}
         if not changed:
             return changed
-        operations = [Put(record_of(_NOTICE, each, changed[each]), found[each][1]) for each in changed]
+        operations = [Put(record_of(NOTICE_KIND, each, changed[each]), found[each][1]) for each in changed]
         if ended_at is None:
             self._store.transact(operations)
             return changed
@@ -270,7 +270,7 @@ class NoticeRecords:
 
     def _read(self, notice_ids: Iterable[str]) -> dict[str, tuple[OutboxNotice, int]]:
         wanted = list(notice_ids)
-        found = self._store.get_many(_NOTICE, wanted)
+        found = self._store.get_many(NOTICE_KIND, wanted)
         return {each: (value_of(OutboxNotice, found[each]), found[each].version) for each in wanted if each in found}
 
 

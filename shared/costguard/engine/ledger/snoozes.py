@@ -13,7 +13,7 @@ from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail
 from costguard.engine.ledger.codec import record_of, until_uncontested, value_of
 from costguard.ports import Put, RecordStore, VersionCheck
 
-SNOOZE = _KIND = "snooze"
+SNOOZE = "snooze"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class SnoozeRepository:
         self._check(snooze)
 
         def attempt() -> Snooze:
-            record = self._store.get(_KIND, snooze.ref_text)
+            record = self._store.get(SNOOZE, snooze.ref_text)
             known = value_of(Snooze, record) if record is not None else None
             if known is not None and known.until >= snooze.until:
                 return known
-            put = Put(record_of(_KIND, snooze.ref_text, snooze), record.version if record is not None else 0)
+            put = Put(record_of(SNOOZE, snooze.ref_text, snooze), record.version if record is not None else 0)
             self._audit.commit([put], _entry(snooze, snooze.at))
             return snooze
 
@@ -69,7 +69,7 @@ class SnoozeRepository:
 
     def clear(self, ref_text: str, by: str, now: datetime) -> bool:
         """End a snooze now; False if none was active."""
-        record = self._store.get(_KIND, ref_text)
+        record = self._store.get(SNOOZE, ref_text)
         snooze = value_of(Snooze, record) if record is not None else None
         if snooze is None or snooze.until <= now:
             return False
@@ -78,7 +78,7 @@ class SnoozeRepository:
 
     def all(self) -> Mapping[str, Snooze]:
         """The latest of each resource, by its id, whether it still holds or not."""
-        snoozes = (value_of(Snooze, record) for record in self._store.query(_KIND))
+        snoozes = (value_of(Snooze, record) for record in self._store.query(SNOOZE))
         return {snooze.ref_text: snooze for snooze in snoozes}
 
     def active(self, now: datetime) -> Mapping[str, Snooze]:
@@ -87,10 +87,10 @@ class SnoozeRepository:
 
     def of(self, ref_text: str, now: datetime) -> tuple[Snooze | None, VersionCheck]:
         """The active snooze of one resource, and what fails a transaction once anybody says otherwise."""
-        record = self._store.get(_KIND, ref_text)
+        record = self._store.get(SNOOZE, ref_text)
         snooze = value_of(Snooze, record) if record is not None else None
         active = snooze if snooze is not None and snooze.until > now else None
-        return active, VersionCheck(_KIND, ref_text, record.version if record is not None else 0)
+        return active, VersionCheck(SNOOZE, ref_text, record.version if record is not None else 0)
 
     @staticmethod
     def _check(snooze: Snooze) -> None:
@@ -101,8 +101,8 @@ class SnoozeRepository:
 
     def _write(self, snooze: Snooze, now: datetime) -> None:
         def attempt() -> None:
-            record = self._store.get(_KIND, snooze.ref_text)
-            put = Put(record_of(_KIND, snooze.ref_text, snooze), record.version if record is not None else 0)
+            record = self._store.get(SNOOZE, snooze.ref_text)
+            put = Put(record_of(SNOOZE, snooze.ref_text, snooze), record.version if record is not None else 0)
             self._audit.commit([put], _entry(snooze, now))
 
         until_uncontested(attempt, f"the snooze of {snooze.ref_text}")
@@ -194,7 +194,7 @@ def _key(token: str) -> str:
     return sha256(token.encode()).hexdigest()[:32]
 
 
-_SWITCH_KIND, _KEY = "switch", "all"
+SWITCH = ("switch", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class KillSwitch:
             LedgerError: it cannot be read; act as if it were set.
         """
         state, version = self._read()
-        return state, VersionCheck(_SWITCH_KIND, _KEY, version)
+        return state, VersionCheck(*SWITCH, version)
 
     def pause(self, by: str, reason: str, now: datetime) -> None:
         """Stop everything that has not been claimed. Always wins over a resume at the same time."""
@@ -244,12 +244,12 @@ class KillSwitch:
         self._turn(by, reason, now, paused=False)
 
     def _turn(self, by: str, reason: str, now: datetime, *, paused: bool) -> None:
-        put = Put(record_of(_SWITCH_KIND, _KEY, SwitchState(paused, by, reason, now)), self._read()[1])
+        put = Put(record_of(*SWITCH, SwitchState(paused, by, reason, now)), self._read()[1])
         facts = {"paused": paused, "by": by, "reason": reason}
         self._audit.commit([put], AuditEntry(now, OPERATOR, "switch", AuditWhat.SWITCH, facts))
 
     def _read(self) -> tuple[SwitchState, int]:
-        record = self._store.get(_SWITCH_KIND, _KEY)
+        record = self._store.get(*SWITCH)
         if record is None:
             return SwitchState(paused=False), 0
         if not isinstance(record.body.get("paused"), bool):

@@ -20,8 +20,8 @@ from costguard.engine.ledger.notices import CLAIM_LASTS, NoticeState, OutboxNoti
 from costguard.engine.ledger.outbox import OutboxRepository
 from costguard.engine.notify.letter import letter
 from costguard.engine.notify.notices import Words, statuses, zone_of
-from costguard.engine.run.act import moved
 from costguard.engine.run.run_context import RunContext
+from costguard.engine.run.settlement import moved
 from costguard.planning import Plan, PlanIndex, Transition
 from costguard.policy.model.ownership import channel_of
 from costguard.policy.model.policy import MESSAGES_PER_DAY

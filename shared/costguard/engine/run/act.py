@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from itertools import groupby
 
-from costguard.cases import Case, CaseStatus, claimed, confirming, refused, sent_back, unclaimed
+from costguard.cases import Case, claimed, confirming, refused, sent_back, unclaimed
 from costguard.domain.actions import CAPPED, Action, ActionResult, Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -31,95 +31,21 @@ from costguard.domain.errors import (
 )
 from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
-from costguard.domain.refs import Shard, Subject
 from costguard.domain.remediations import GRANTED_BY
-from costguard.engine.ledger.caps import Claim, Reservation
-from costguard.engine.ledger.memory import Memory, note
+from costguard.engine.ledger.caps import Claim
+from costguard.engine.ledger.codec import until_uncontested
+from costguard.engine.ledger.intents import Intent
+from costguard.engine.ledger.memory import Memory, before_a_call, before_a_claim, note
+from costguard.engine.ledger.snoozes import SWITCH
 from costguard.engine.run.run_context import ActionHandler, PrecheckResult, RunContext
-from costguard.engine.savings import keep_ledger
 from costguard.guards.rules.common import Bars
-from costguard.planning import Plan, PlanIndex, RuleLimit, Transition, cap_of
+from costguard.planning import Plan, PlanIndex, RuleLimit, cap_of
 from costguard.planning.last_look import not_its_step
+from costguard.policy.model.policy import Policy
 from costguard.policy.model.terms import rule_from_terms
-from costguard.ports import Workers
+from costguard.ports import Put
 
 _LOG = logging.getLogger(__name__)
-
-
-def moved(memory: Memory, workers: Workers, steps: Iterable[Transition], run_id: str, now: datetime) -> dict[str, Case]:
-    """The cases as they were written, by id; those that another run moved first are left out."""
-    by_shard: dict[Shard, list[Transition]] = {}
-    for step in steps:
-        by_shard.setdefault(step.after.subject.shard, []).append(step)
-    written: dict[str, Case] = {}
-    for _, cases in workers.each([partial(_moved, memory, own, run_id, now) for own in by_shard.values()]):
-        written.update(cases)
-    return written
-
-
-def _moved(memory: Memory, steps: Sequence[Transition], run_id: str, now: datetime) -> dict[str, Case]:
-    written: dict[str, Case] = {}
-    for step in steps:
-        case_id = step.after.case_id
-        try:
-            written[case_id] = memory.cases.commit(step.before, step.after, run_id=run_id, now=now)
-        except VersionConflictError:
-            _LOG.info("another run moved this case first", extra={"case": case_id})
-    return written
-
-
-_FULL = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_SHARE, ReasonCode.CAP_MONEY})
-
-
-def settle_observed(memory: Memory, plan: Plan, billed_while_stopped: Collection[Subject] = ()) -> None:
-    """Write down what was seen to have happened; safe to repeat.
-
-    A stop just seen complete starts a saving, which is nothing for a subject in `billed_while_stopped`;
-    a machine that runs again, is gone or was replaced ends it.
-    """
-    for step in plan.transitions:
-        if _seen_done(step):
-            for intent in memory.intents.unsettled(step.after.case_id):
-                memory.intents.settle(
-                    intent.action, Outcome.TOOK_EFFECT, plan.planned_at, None, "seen complete", plan.run_id
-                )
-    keep_ledger(memory, plan, billed_while_stopped)
-
-
-def release_unsent(memory: Memory, plan: Plan) -> None:
-    """Give back what a process reserved that died before its intent, for the rules that a cap keeps from acting."""
-    full = (held.action for held in plan.held if held.reason.code in _FULL)
-    for cap in sorted({cap_of(action.rule, action.verb) for action in full}):
-        give_back_unsent(memory, plan.guard, cap, plan.planned_at)
-
-
-def give_back_unsent(memory: Memory, guard: str, cap: str, now: datetime) -> None:
-    """Give back this cap's reservations for which no intent can be written any more; safe beside whoever reserves.
-
-    The case is read before the intents: one that is past its claim gets no intent of it any more. An unknown outcome
-    has an intent, and goes on counting.
-    """
-    reserved = memory.caps.reservations(guard, cap, now)
-    unsent = [one for one in reserved if _is_unsent(memory, one)]
-    if unsent:
-        memory.caps.release_unsent(guard, cap, unsent)
-        _LOG.info("reservations without an intent were given back", extra={"cap": cap, "count": len(unsent)})
-
-
-def _is_unsent(memory: Memory, reserved: Reservation) -> bool:
-    claim = reserved.claim
-    case = memory.cases.get(claim.key) if claim is not None else None
-    if claim is None or case is None or case.version <= claim.version:
-        return False
-    sent = {intent.action.decision_id for intent in memory.intents.for_case(claim.case_id)}
-    return reserved.decision_id not in sent
-
-
-def _seen_done(step: Transition) -> bool:
-    if step.after.status is CaseStatus.CLOSED:
-        return step.after.reason.code in {ReasonCode.TERMINATED, ReasonCode.MENDED}
-    before = len(step.before.climbed) if step.before is not None else 0
-    return any(rung.verb is not Verb.WARN for rung in step.after.climbed[before:])
 
 
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again
@@ -220,44 +146,74 @@ def _act_on_case(
     now = world.clock.now()
     if deadline is not None and now >= deadline:
         return _not_done(actions, Reason(ReasonCode.DEADLINE), now)
-    paused = pause_reason(world.memory, host_paused=world.host_paused)
+    first, plan, planned = actions[0], index.plan, index.cases.get(actions[0].case_id)
+    cap = cap_of(first.rule, first.verb)
+    try:
+        memory = world.memory.read_together(
+            before_a_claim(plan.guard, planned, cap) if planned is not None else [SWITCH]
+        )
+    except LedgerError:
+        return _not_done(actions, Reason(ReasonCode.KILL_SWITCH, {"by": "unreadable"}), now)
+    paused = pause_reason(memory, host_paused=world.host_paused)
     if paused is not None:
         return _not_done(actions, paused, now)
-    first = actions[0]
-    cases = world.memory.cases
-    plan, planned = index.plan, index.cases.get(first.case_id)
-    known = cases.get(planned.key) if planned is not None else None
+    known = memory.cases.get(planned.key) if planned is not None else None
     if known is None or known != planned:  # a plan may say anything of a case: only the ledger's own is moved
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
     misplaced = not_its_step(known, actions, drawn=drawn)
     if misplaced is not None:
         return _not_done(actions, misplaced, now)
-    try:
-        case = cases.commit(known, claimed(known, now), run_id=plan.run_id, now=now)
-    except VersionConflictError:
-        return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
-    full = _reserve(first, plan, case, world, hand, now)
+    case, full = _claim(known, first, plan, memory, world, hand, now)
     if full is not None:
-        return _left(case, actions, full, world, index)
-    found = _last_look(case, first, world, hand, now)
+        return _left(known, claimed(known, now), actions, full, world, index)
+    if case is None:
+        return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
+    policy = _policy_now(world)
+    memory = world.memory.read_together(before_a_call(case))
+    found = policy if isinstance(policy, Reason) else hand.last_look(case, first, policy, now, memory)
     if isinstance(found, PrecheckResult) and not all(map(found.clears, actions)):
         found = Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
     if isinstance(found, Reason):
         _release(first, plan.guard, world.memory)
-        return _left(case, actions, found, world, index)
-    results = [_call(action, case, world, plan.run_id, hand, found, now + ACT_WITHIN) for action in actions]
+        return _left(case, case, actions, found, world, index)
+    until, alone = now + ACT_WITHIN, len(actions) == 1
+    results = [_call(one, case, world, memory, plan.run_id, hand, found, until, alone=alone) for one in actions]
     _settle_case(case, first, results, world, plan.run_id)
     return results
 
 
+def _claim(
+    known: Case, action: Action, plan: Plan, memory: Memory, world: RunContext, hand: ActionHandler, now: datetime
+) -> tuple[Case | None, Reason | None]:
+    """The case as claimed, with its share of the cap, both or neither; None where it was moved, or why the cap is full.
+
+    Where somebody else reserved at this moment the cap is read anew, and so is what is left of it.
+    """
+    wanted = claimed(known, now)
+
+    def attempt() -> tuple[Case | None, Reason | None]:
+        taking = _reserve(action, plan, known, memory, world, hand, now)
+        if isinstance(taking, Reason):
+            return None, taking
+        try:
+            (case,) = world.memory.cases.move((known, wanted), run_id=plan.run_id, now=now, beside=taking)
+        except VersionConflictError:
+            if memory.cases.get(known.key) != known:
+                return None, None
+            raise
+        return case, None
+
+    return until_uncontested(attempt, f"the cap of {action.rule}")
+
+
 def _left(
-    case: Case, actions: Sequence[Action], reason: Reason, world: RunContext, index: PlanIndex
+    known: Case, case: Case, actions: Sequence[Action], reason: Reason, world: RunContext, index: PlanIndex
 ) -> list[ActionResult]:
-    """Nothing was called: the case waits again, and says why."""
+    """Nothing was called: the case waits again, and says why. `known` is as the ledger has it, `case` as claimed."""
     now = world.clock.now()
     stoppable = case.subject not in index.unstoppable
     after = _waiting_again(case, actions[0].verb, reason, now, stoppable=stoppable)
-    note(world.memory, case, after, index.plan.run_id, now)
+    note(world.memory, known, after, index.plan.run_id, now)
     return _not_done(actions, reason, now)
 
 
@@ -275,14 +231,11 @@ def _waiting_again(case: Case, verb: Verb, reason: Reason, now: datetime, *, sto
     return sent_back(after, rule.rungs(stoppable=stoppable), reason, now)
 
 
-def _last_look(
-    case: Case, action: Action, world: RunContext, hand: ActionHandler, now: datetime
-) -> Reason | PrecheckResult:
+def _policy_now(world: RunContext) -> Policy | Reason:
     try:
-        policy = world.policy_now()
+        return world.policy_now()
     except CostguardError as err:
         return Reason(ReasonCode.POLICY_STALE, {"cause": str(err)})
-    return hand.last_look(case, action, policy, now)
 
 
 def _release(action: Action, guard: str, memory: Memory) -> None:
@@ -291,11 +244,11 @@ def _release(action: Action, guard: str, memory: Memory) -> None:
 
 
 def _reserve(
-    action: Action, plan: Plan, case: Case, world: RunContext, hand: ActionHandler, now: datetime
-) -> Reason | None:
-    """Take it from the caps of the policy in force; of the plan counts only how many of its subjects were seen."""
+    action: Action, plan: Plan, known: Case, memory: Memory, world: RunContext, hand: ActionHandler, now: datetime
+) -> Reason | tuple[Put, ...]:
+    """What takes it from the caps of the policy in force; of the plan counts only how many subjects were seen."""
     if action.verb not in CAPPED:
-        return None
+        return ()
     seen = next((limit.seen for limit in plan.limits if limit.rule == action.rule), 0)
     limit = hand.limit(action, world.policy, seen)
     if limit is None:
@@ -303,7 +256,7 @@ def _reserve(
     cost = action.saving.stops_billing if action.saving is not None else None
     if action.verb is not Verb.STOP:
         cost = _nothing_more(limit)  # what it cost an hour was counted when it stopped; no mend stops anything
-    code = world.memory.caps.reserve(
+    taking = memory.caps.taking(
         plan.guard,
         cap_of(action.rule, action.verb),
         action.decision_id,
@@ -311,9 +264,9 @@ def _reserve(
         max_actions=limit.max_actions,
         max_hourly=limit.max_hourly,
         now=now,
-        claim=Claim(case.case_id, case.key, case.version),
+        claim=Claim(known.case_id, known.key, known.version + 1),
     )
-    return Reason(code) if code is not None else None
+    return Reason(taking) if isinstance(taking, ReasonCode) else taking
 
 
 def _nothing_more(limit: RuleLimit) -> Money | None:
@@ -324,14 +277,17 @@ def _call(
     action: Action,
     case: Case,
     world: RunContext,
+    memory: Memory,
     run_id: str,
     hand: ActionHandler,
     cleared: PrecheckResult,
     until: datetime,
+    *,
+    alone: bool,
 ) -> ActionResult:
     intents, clock = world.memory.intents, world.clock
-    action = replace(action, before=cleared.before)
-    if not intents.claim(action, run_id, clock.now(), case, cleared.unchanged):
+    action, claimed_at = replace(action, before=cleared.before), clock.now()
+    if not intents.claim(action, run_id, claimed_at, case, cleared.unchanged, memory.store):
         if intents.get(action.action_id) is not None:
             return ActionResult(action, None, clock.now(), Reason(ReasonCode.OUTCOME_UNKNOWN), "already claimed")
         return ActionResult(action, None, clock.now(), Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "word"}))
@@ -350,12 +306,26 @@ def _call(
         outcome, code, detail = Outcome.REFUSED, _refused_for(err), str(err)
         error = {"call": err.operation, "error": err.code, **({"passes": 1} if isinstance(err, _PASSING) else {})}
     now = clock.now()
-    intents.settle(action, outcome, now, receipt, detail, run_id)
+    if alone and outcome is not Outcome.REFUSED:
+        sent = Intent(action, run_id, claimed_at, outcome, receipt, detail, now)
+        _to_be_confirmed(world.memory, case, sent, outcome, now)
+    else:
+        intents.settle(action, outcome, now, receipt, detail, run_id)
     _LOG.info(
         "action called", extra={"verb": action.verb.value, "subject": str(action.subject), "outcome": outcome.value}
     )
     reason = Reason(code, {"detail": detail, **error, **_granted_by(action)}) if code is not None else None
     return ActionResult(action, outcome, now, reason, detail, receipt)
+
+
+def _to_be_confirmed(memory: Memory, case: Case, sent: Intent, outcome: Outcome, now: datetime) -> None:
+    """Write the outcome of a case's one action, and that the case is to be confirmed; one by one where they moved."""
+    put, entry = memory.intents.answer(sent, now)
+    try:
+        memory.cases.move((case, confirming(case)), run_id=sent.run_id, now=now, beside=[put], told=[entry])
+    except VersionConflictError:
+        memory.intents.settle(sent.action, outcome, now, sent.receipt, sent.detail, sent.run_id)
+        note(memory, case, confirming(case), sent.run_id, now)
 
 
 def _refused_for(err: ProviderError) -> ReasonCode:
@@ -379,7 +349,8 @@ def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], wo
             note(world.memory, case, unclaimed(case, spoken[0]), run_id, now)
         return  # else somebody wrote the intent: theirs to settle
     if any(result.outcome is not Outcome.REFUSED for result in called):
-        note(world.memory, case, confirming(case), run_id, now)
+        if len(results) > 1:  # of one alone that is written with its outcome
+            note(world.memory, case, confirming(case), run_id, now)
         return
     _release(action, case.guard, world.memory)
     reason = called[0].reason or Reason(ReasonCode.REFUSED_BY_CLOUD)

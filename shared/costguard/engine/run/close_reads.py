@@ -26,9 +26,9 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Deployment, ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, Launch
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.act import moved
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import gap_of
+from costguard.engine.run.settlement import moved
 from costguard.guards.rules.common import STOP, TERMINATION, Mode, barring, leads_to, needed
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Held, Plan, PlanIndex, PlanInputs, Transition, judged, subjects_to_examine

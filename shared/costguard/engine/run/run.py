@@ -24,7 +24,7 @@ from costguard.engine.ledger.learned import AccountRepository
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.notify.delivery import tell
-from costguard.engine.run.act import act, moved, pause_reason, release_unsent, settle_observed
+from costguard.engine.run.act import act, pause_reason
 from costguard.engine.run.close_reads import barred_accounts, examined_closely, launched
 from costguard.engine.run.run_context import RunContext, rollout_now
 from costguard.engine.run.scan import (
@@ -32,6 +32,7 @@ from costguard.engine.run.scan import (
     Scan,
     no_progress,
 )
+from costguard.engine.run.settlement import moved, release_unsent, settle_observed
 from costguard.engine.run.snapshots import keep_look, keep_shadows, shadow_figures, with_shadows
 from costguard.estimates.net_rates import with_net_rates
 from costguard.guards.rules.common import Mode

@@ -166,8 +166,10 @@ class ActionHandler(Protocol):
     def shards_apart(self) -> bool:
         """Whether shards may be acted in side by side."""
 
-    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
-        """Why not, after reading the subject again just before the call."""
+    def last_look(
+        self, case: Case, action: Action, policy: Policy, now: datetime, memory: Memory
+    ) -> Reason | PrecheckResult:
+        """Why not, after reading the subject again just before the call; `memory` has what people said till now."""
 
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
         """The caps of the action's rule as `policy` has it; None where it has no such rule, or says something else.

@@ -27,7 +27,7 @@ from costguard.engine.guards.remediations import (
     remediation_messages,
 )
 from costguard.engine.guards.runner import GuardRunner, Port
-from costguard.engine.ledger.cases import Intent
+from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run_context import (
     PrecheckResult,
@@ -161,9 +161,11 @@ class KeyHandler:
         self._successors = successors or {}
         self._seen: dict[ResourceRef, FollowedKey] = {}
 
-    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
+    def last_look(
+        self, case: Case, action: Action, policy: Policy, now: datetime, memory: Memory
+    ) -> Reason | PrecheckResult:
         """Why not, after reading the key again; the decision is bound to the version that it was made for."""
-        heard = people_heard(self._memory, case, now)
+        heard = people_heard(memory, case, now)
         if isinstance(heard, Reason):
             return heard
         try:
@@ -185,7 +187,7 @@ class KeyHandler:
         if judged.bar is not None:
             return judged.bar
         rungs = remediation_rungs(judged.rule, judged.mend)
-        early = out_of_turn(self._memory, case, action.verb, judged.rule.mode, rungs, policy, now)
+        early = out_of_turn(memory, case, action.verb, judged.rule.mode, rungs, policy, now)
         forbidden = early or self._forbidden(case, read, judged.mend)
         if forbidden is not None:
             return forbidden

@@ -58,16 +58,15 @@ class InstanceHandler:
 
     shards_apart = True
 
-    def __init__(
-        self, readings: Mapping[str, CloudReaders], executors: Mapping[str, ActionExecutor], memory: Memory
-    ) -> None:
+    def __init__(self, readings: Mapping[str, CloudReaders], executors: Mapping[str, ActionExecutor]) -> None:
         self._readings = readings
         self._executors = executors
-        self._memory = memory
 
-    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
+    def last_look(
+        self, case: Case, action: Action, policy: Policy, now: datetime, memory: Memory
+    ) -> Reason | PrecheckResult:
         """Why not, after reading the machine again; people's word is read first."""
-        heard = people_heard(self._memory, case, now)
+        heard = people_heard(memory, case, now)
         if isinstance(heard, Reason):
             return heard
         reading = self._readings[case.subject.cloud]
@@ -81,7 +80,7 @@ class InstanceHandler:
         rule = gentlest_rule(instance, policy.idle_gpu)
         if rule is None or rule.digest != action.rule_digest or rule.name != action.rule:
             return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
-        bar = out_of_turn(self._memory, case, action.verb, rule.mode, ladder(rule, instance), policy, now)
+        bar = out_of_turn(memory, case, action.verb, rule.mode, ladder(rule, instance), policy, now)
         bar = bar or _still_true(action, case, instance, reading, rule, now)
         if bar is not None:
             return bar
@@ -89,7 +88,7 @@ class InstanceHandler:
             detail = _with_protections(reading, action, case, rule, detail)
         except ProviderError as err:
             return Reason(ReasonCode.DETAIL_UNREAD, {"cause": str(err)})
-        bar = _railed(action, case, rule, detail, self._memory, now)
+        bar = _railed(action, case, rule, detail, memory, now)
         if bar is not None:
             return bar
         together = copied_at_once(case, detail) if action.verb is Verb.SNAPSHOT else ()
@@ -317,7 +316,7 @@ def see_machines(
 
 def machine_handler(world: RunContext) -> InstanceHandler:
     """What acts on machines."""
-    return InstanceHandler(world.readings, world.executors, world.memory)
+    return InstanceHandler(world.readings, world.executors)
 
 
 def started_again(world: RunContext, run_id: str, looked: Scan) -> Any:

@@ -38,6 +38,7 @@ from costguard.engine.guards.remediations import (
 )
 from costguard.engine.guards.runner import GuardRunner, Port
 from costguard.engine.ledger.codec import record_of, value_of
+from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run_context import (
     PrecheckResult,
     RunContext,
@@ -80,7 +81,9 @@ class NetworkHandler:
         self._made: list[Action] = []
         self._read: list[NetworkInventory] = []
 
-    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
+    def last_look(
+        self, case: Case, action: Action, policy: Policy, now: datetime, memory: Memory
+    ) -> Reason | PrecheckResult:
         """Why not, after reading everything around it again: a path is open or closed by what stands beside a rule.
 
         A shard is read for each action: a day has few, and each rests on what was there a moment before. Two runs at
@@ -88,14 +91,16 @@ class NetworkHandler:
         it saw in use is remembered: at once where nothing follows, else after the call, for nothing but the intent is
         written between the two.
         """
-        found = self._looked(case, action, policy, now)
+        found = self._looked(case, action, policy, now, memory)
         if isinstance(found, Reason):
             self._remember()
         return found
 
-    def _looked(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
+    def _looked(
+        self, case: Case, action: Action, policy: Policy, now: datetime, memory: Memory
+    ) -> Reason | PrecheckResult:
         world, subject, mend = self._world, case.subject, action.mend
-        heard = people_heard(world.memory, case, now)
+        heard = people_heard(memory, case, now)
         if isinstance(heard, Reason):
             return heard
         unturned = self._turn(mend, subject.shard, now)
@@ -122,7 +127,7 @@ class NetworkHandler:
         if judged.bar is not None:
             return judged.bar
         rungs = remediation_rungs(judged.rule, judged.mend)
-        early = out_of_turn(world.memory, case, action.verb, judged.rule.mode, rungs, policy, now)
+        early = out_of_turn(memory, case, action.verb, judged.rule.mode, rungs, policy, now)
         return early or PrecheckResult((*heard, *unturned), frozenset({subject}), before_of(mend, network, instances))
 
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:

@@ -82,9 +82,13 @@ class AuditTrail:
     else appended, or where it is not known whether the last write got through, the head is read again.
     """
 
-    def __init__(self, store: RecordStore) -> None:
+    def __init__(self, store: RecordStore, last: dict[str, tuple[ChainHead, int]] | None = None) -> None:
         self._store = store
-        self._last: dict[str, tuple[ChainHead, int]] = {}
+        self._last = {} if last is None else last
+
+    def through(self, store: RecordStore) -> AuditTrail:
+        """The same trail, with what it remembers, by way of another view of its store."""
+        return AuditTrail(store, self._last)
 
     def operations(self, *entries: AuditEntry) -> tuple[Put, ...]:
         """The writes that append `entries`, for a transaction with what they tell of."""

@@ -24,8 +24,9 @@ from costguard.engine.ledger.audit.audit import (
     hash_of,
 )
 from costguard.engine.ledger.audit.forget import RETENTION, SHORTEST, declared, is_pruned
-from costguard.engine.ledger.cases import CASE_KIND, FINAL, INTENT, Intent, IntentRepository
+from costguard.engine.ledger.cases import CASE_KIND
 from costguard.engine.ledger.codec import newest_schema, to_body, value_of
+from costguard.engine.ledger.intents import FINAL, INTENT, Intent, IntentRepository
 from costguard.engine.ledger.runs import RUN, RunRecord, whole_run
 from costguard.ports import Record, RecordStore
 

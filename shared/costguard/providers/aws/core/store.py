@@ -30,7 +30,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.ports import Put, Record, VersionCheck
-from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
+from costguard.ports.records import Ledger, Name, body_text, conflict, record_from, target_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -132,21 +132,20 @@ class DynamoDbLedger(Ledger):
 
     def _read(self, kind: str, key: str) -> Record | None:
         if _place(kind, key) != kind:
-            return next(iter(self._read_many(kind, [key])), None)
+            return next(iter(self._read_many([(kind, key)])), None)
         with self._as_ledger_errors("GetItem"):
             answer = self._client.get_item(TableName=self._table, Key=_item_key(kind, key), ConsistentRead=True)
         item = answer.get("Item")
         return None if item is None else _record(item)
 
-    def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
+    def _read_many(self, names: Sequence[Name]) -> Sequence[Record]:
         """DynamoDB leaves out what is over 16 MB, or over the table's throughput, and says so: that is asked again."""
-        places = dict.fromkeys((place, key) for key in keys for place in (kind, _place(kind, key)))
+        places = dict.fromkeys((place, key) for kind, key in names for place in (kind, _place(kind, key)))
         every = [_item_key(place, key) for place, key in places]
         read = [one for at in range(0, len(every), _MOST_KEYS) for one in self._batch(every[at : at + _MOST_KEYS])]
-        by_place = sorted(
-            read, key=lambda item: len(item["kind"]["S"])
-        )  # of two, should there be, that of this version
-        return list({item["key"]["S"]: _record(item) for item in by_place}.values())
+        by_place = sorted(read, key=lambda item: len(item["kind"]["S"]))  # of two, that of this version
+        records = map(_record, by_place)
+        return list({(record.kind, record.key): record for record in records}.values())
 
     def _batch(self, left: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = []
