@@ -284,12 +284,14 @@ def run_function(
 
                 told["audit_pruned"] = prune(memory.store, timedelta(settings.audit_days), clock.now()).entries
             return {**told, **policy_figures(found)}
+        from costguard.engine.ledger.retention import empty_old_notices
         from costguard.engine.run.run import run_guard
 
         with _under(found, settings, guard, memory, clock, deadline) as world:
             tell_of_policy(memory, found, settings.language, clock.now())
             done = run_guard(world, run_id, deadline=deadline)
             tell_of_overdue_digest(memory, clock.now())
+            empty_old_notices(memory.store, timedelta(settings.notice_days), clock.now())
             plan = done.report.plan
             blind = runner.blind(plan) if plan is not None else ""
             if blind:
@@ -306,6 +308,7 @@ def open_phase(
 
     Without `may_act` no executor is built, whatever the policy says.
     """
+    from costguard.engine.ledger.retention import empty_old_notices
     from costguard.engine.notify.delivery import tell_of_overdue_digest
     from costguard.engine.policy.in_force import named, tell_of_policy
 
@@ -316,6 +319,7 @@ def open_phase(
         if first:
             tell_of_policy(memory, found, settings.language, clock.now())
             tell_of_overdue_digest(memory, clock.now())
+            empty_old_notices(memory.store, timedelta(settings.notice_days), clock.now())
         with _under(found, settings, guard, memory, clock, deadline, may_act=may_act) as world:
             yield world
 

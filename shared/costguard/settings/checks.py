@@ -146,11 +146,11 @@ def days_of(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) else None
 
 
-def wrong_days(text: str) -> list[str]:
-    """An audit that is kept too short for anybody to look at it, or not for a number of days."""
+def wrong_days(name: str, text: str) -> list[str]:
+    """What is kept too short for anybody to look at it, or not for a number of days."""
     if not text or (days_of(text) or 0) >= _LEAST_DAYS:
         return []
-    return [f"COSTGUARD_AUDIT_DAYS is '{_shown(text)}', expected {_LEAST_DAYS} or more"]
+    return [f"{name} is '{_shown(text)}', expected {_LEAST_DAYS} or more"]
 
 
 def wrong_answers(settings: Settings) -> list[str]:

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import provider_of
-from costguard.settings.variables import DEFAULT_LEDGER, DEFAULT_NAME, SLACK_API_URL
+from costguard.settings.variables import DEFAULT_LEDGER, DEFAULT_NAME, NOTICE_DAYS, SLACK_API_URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,8 @@ class Settings:
     is set up, and then `mail_from` is there, and for `smtp` the server's address. `robots` is JSON, read by whoever
     builds them. `git_hosts` are `HOST` or `HOST:PORT`, `private:` before it where its addresses may be private;
     `prometheus_hosts` too, and they are where `prometheus_authorization` may be sent.
-    `audit_days` None keeps the audit for ever. `alibaba_region` and `tencent_region` are where the function runs.
+    `audit_days` None keeps the audit for ever; `notice_days` is for the words of notices. `alibaba_region` and
+    `tencent_region` are where the function runs.
     `plaintext` are the settings whose secret stands in the environment itself. `sandbox` is the address of one that is
     followed: then nothing here is of a real account. `paced`: addresses on this machine are asked at the clouds' rates.
     """
@@ -128,6 +129,7 @@ class Settings:
     forge_token: Secret = field(default_factory=Secret)
     reports: str = ""
     audit_days: int | None = None
+    notice_days: int = NOTICE_DAYS
     git_hosts: tuple[str, ...] = ()
     prometheus_authorization: Secret = field(default_factory=Secret)
     prometheus_hosts: tuple[str, ...] = ()

@@ -40,6 +40,7 @@ from costguard.settings.variables import (
     HOSTED_LEDGER,
     LANGUAGES,
     LOG_LEVELS,
+    NOTICE_DAYS,
     SLACK_API_URL,
     VARIABLES,
 )
@@ -87,6 +88,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         link_secret=secret_of(values, "COSTGUARD_LINK_SECRET", host),
         reports=values["COSTGUARD_REPORTS"],
         audit_days=days_of(values["COSTGUARD_AUDIT_DAYS"]),
+        notice_days=days_of(values["COSTGUARD_NOTICE_DAYS"]) or NOTICE_DAYS,
         git_hosts=_hosts(values["COSTGUARD_GIT_HOSTS"]),
         forge_token=secret_of(values, "COSTGUARD_FORGE_TOKEN", host),
         prometheus_authorization=secret_of(values, "COSTGUARD_PROMETHEUS_AUTHORIZATION", host),
@@ -117,7 +119,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     problems += wrong_mail(settings)
     problems += wrong_choice_of_private(values["COSTGUARD_WEBHOOK_PRIVATE"])
     problems += wrong_secrets(settings)
-    problems += wrong_days(values["COSTGUARD_AUDIT_DAYS"])
+    for name in ("COSTGUARD_AUDIT_DAYS", "COSTGUARD_NOTICE_DAYS"):
+        problems += wrong_days(name, values[name])
     problems += wrong_answers(settings)
     problems += wrong_git(settings)
     problems += wrong_prometheus(settings)

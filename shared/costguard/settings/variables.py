@@ -8,6 +8,7 @@ LANGUAGES = ("en", "zh")
 MAIL_VIA = ("smtp", "ses", "directmail")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 SLACK_API_URL = "https://slack.com/api/"
+NOTICE_DAYS = 400  # thirteen months: what was said in the same month of the year before can be read
 DEFAULT_LEDGER = "sqlite:///costguard.sqlite3"
 DEFAULT_NAME = "costguard"
 HOSTED_LEDGER = "memory:"  # forgotten with the instance of the function, so that enforcing refuses it
@@ -91,6 +92,11 @@ VARIABLES = (
         "COSTGUARD_AUDIT_DAYS",
         "Days after which the weekly digest erases what happened in a run from the audit, 90 or more",
         "kept for ever",
+    ),
+    Variable(
+        "COSTGUARD_NOTICE_DAYS",
+        "Days after which runs empty the words of a notice that was delivered and whose case is over, 90 or more",
+        f"`{NOTICE_DAYS}`",
     ),
     Variable(
         "COSTGUARD_PAUSED",
