@@ -51,22 +51,34 @@ class PricedSpan:
         at_edges = [worth(self._ticks(edge)) for edge in edges]
         return [Decimal(after - before).scaleb(-PLACES) for before, after in pairwise(at_edges)]
 
-    def by_day(self, since: datetime, until: datetime) -> Iterator[tuple[int, int]]:
-        """Its part of each day of UTC that it touches between two moments: the day's ordinal, and units of 1E-10.
+    def by_day(self, since: datetime, until: datetime) -> Iterator[tuple[int, int, int]]:
+        """Its part of each day of UTC between two moments: a day's ordinal, for how many days, units of 1E-10 on each.
 
-        As `part` has it day by day, at a small fraction of the work: a year of a fleet has millions of days.
+        As `part` has it day by day, and whole days at once where they come to as much: a fleet's year has millions.
         """
         begin, end = self._ticks(since), self._ticks(until)
         if begin >= end:
             return
         worth, ordinal = self._worth(), max(since, self.since).astimezone(timezone.utc).toordinal()
         midnight = datetime.combine(date.fromordinal(ordinal + 1), time(0), tzinfo=timezone.utc)
-        edge, before = (midnight - self.since) // _TICK, worth(begin)
-        while edge < end:
-            after = worth(edge)
-            yield ordinal, after - before
-            ordinal, edge, before = ordinal + 1, edge + _TICKS_A_DAY, after
-        yield ordinal, worth(end) - before
+        edge = min((midnight - self.since) // _TICK, end)
+        yield ordinal, 1, worth(edge) - worth(begin)
+        days, ordinal = (end - edge) // _TICKS_A_DAY, ordinal + 1
+        if self._is_whole_a_day() and days:
+            yield ordinal, days, worth(edge + _TICKS_A_DAY) - worth(edge)
+        else:
+            for day in range(days):
+                at = edge + day * _TICKS_A_DAY
+                yield ordinal + day, 1, worth(at + _TICKS_A_DAY) - worth(at)
+        last = edge + days * _TICKS_A_DAY
+        if last < end:
+            yield ordinal + days, 1, worth(end) - worth(last)
+
+    def _is_whole_a_day(self) -> bool:
+        """Whether a day comes to whole units, so that each comes to as many as the one before."""
+        amount, per = self.hourly.amount.as_integer_ratio()
+        left_over: int = amount * 24 * 10**PLACES % per
+        return left_over == 0
 
     def _worth(self) -> Callable[[int], int]:
         """What it comes to after so many ticks, in whole units of the last place, rounded down."""

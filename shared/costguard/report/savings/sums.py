@@ -55,9 +55,10 @@ def report_of(savings: Sequence[Realised], since: datetime, until: datetime, at:
         for month, *amounts in zip(months, *(_moneys(pieces, edges) for pieces in _kinds(one)), strict=True):
             by_month.add(month, entry.action_id, *amounts)
         for piece in one.realised:
-            of_day = daily.setdefault(piece.hourly.currency, {})
-            for day, units in piece.by_day(start, end):
-                of_day[day] = of_day.get(day, 0) + units
+            steps = daily.setdefault(piece.hourly.currency, {})
+            for day, days, units in piece.by_day(start, end):
+                steps[day] = steps.get(day, 0) + units
+                steps[day + days] = steps.get(day + days, 0) - units
     return SavingsReport(
         since=since,
         until=until,
@@ -230,12 +231,12 @@ def _months(since: datetime, until: datetime) -> tuple[list[str], list[datetime]
 
 
 def _series(daily: Mapping[str, Mapping[int, int]], since: datetime, until: datetime) -> Iterator[DaySaved]:
-    """Every day of the time, for each currency."""
-    for currency, of_day in sorted(daily.items()):
-        day, last = since, until
-        while day < last:
+    """Every day of the time, for each currency; given is by how much each day differs from the one before."""
+    for currency, steps in sorted(daily.items()):
+        day, units = since, 0
+        while day < until:
             current: Day = day_of(day, _UTC)
-            units = of_day.get(current.day.toordinal(), 0)
+            units += steps.get(current.day.toordinal(), 0)
             yield DaySaved(current.day, Money(Decimal(units).scaleb(-PLACES) if units else _NOTHING, currency))
             day = current.end
 
