@@ -284,7 +284,7 @@ def run_function(
 
                 told["audit_pruned"] = prune(memory.store, timedelta(settings.audit_days), clock.now()).entries
             return {**told, **policy_figures(found)}
-        from costguard.engine.ledger.retention import empty_old_notices
+        from costguard.engine.notify.retention import empty_old_notices
         from costguard.engine.run.run import run_guard
 
         with _under(found, settings, guard, memory, clock, deadline) as world:
@@ -308,8 +308,8 @@ def open_phase(
 
     Without `may_act` no executor is built, whatever the policy says.
     """
-    from costguard.engine.ledger.retention import empty_old_notices
     from costguard.engine.notify.delivery import tell_of_overdue_digest
+    from costguard.engine.notify.retention import empty_old_notices
     from costguard.engine.policy.in_force import named, tell_of_policy
 
     memory = open_memory(settings)

@@ -22,7 +22,7 @@ from costguard.domain.errors import UnavailableError
 from costguard.engine.ledger.codec import record_of
 from costguard.engine.ledger.memory import Memory, notice_views
 from costguard.engine.ledger.notices import NoticeState, OutboxNotice
-from costguard.engine.ledger.retention import empty_old_notices
+from costguard.engine.notify.retention import empty_old_notices
 from costguard.ports import Put, RecordStore
 from costguard.settings import Settings, load_settings
 
