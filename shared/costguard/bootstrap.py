@@ -292,6 +292,10 @@ def run_function(
             done = run_guard(world, run_id, deadline=deadline)
             tell_of_overdue_digest(memory, clock.now())
             empty_old_notices(memory.store, timedelta(settings.notice_days), clock.now())
+            if settings.forge_repository:  # which of the functions has it says its function.yaml
+                from costguard.connections.changes import open_changes_asked
+
+                open_changes_asked(settings, memory, found.policy, clock, deadline)
             plan = done.report.plan
             blind = runner.blind(plan) if plan is not None else ""
             if blind:

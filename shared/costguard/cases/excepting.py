@@ -45,7 +45,8 @@ class AskPhase(str, Enum):
 class ExceptionAsk:
     """Leave the resource `ref_text` (a whole id) alone until `until`, which its case and the rule of that led to.
 
-    `by` asked, as people read it. `votes` are those of approvers.
+    `by` asked, as people read it. `votes` are those of approvers, `request` is where
+    the change of the policy is that a run opened.
     """
 
     ref_text: str
@@ -59,6 +60,7 @@ class ExceptionAsk:
     asked_at: datetime
     phase: AskPhase = AskPhase.WAITING
     votes: tuple[Vote, ...] = ()
+    request: str = ""
 
     @property
     def of(self) -> AnswerRef:

@@ -127,6 +127,7 @@ class Settings:
     answer_url: str = ""
     link_secret: Secret = field(default_factory=Secret)
     forge_token: Secret = field(default_factory=Secret)
+    forge_repository: str = ""
     reports: str = ""
     audit_days: int | None = None
     notice_days: int = NOTICE_DAYS

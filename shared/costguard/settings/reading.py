@@ -91,6 +91,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         notice_days=days_of(values["COSTGUARD_NOTICE_DAYS"]) or NOTICE_DAYS,
         git_hosts=_hosts(values["COSTGUARD_GIT_HOSTS"]),
         forge_token=secret_of(values, "COSTGUARD_FORGE_TOKEN", host),
+        forge_repository=values["COSTGUARD_FORGE_REPOSITORY"],
         prometheus_authorization=secret_of(values, "COSTGUARD_PROMETHEUS_AUTHORIZATION", host),
         prometheus_hosts=_hosts(values["COSTGUARD_PROMETHEUS_HOSTS"]),
         paused=values["COSTGUARD_PAUSED"].lower() not in NOT_PAUSED,

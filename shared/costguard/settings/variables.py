@@ -84,9 +84,15 @@ VARIABLES = (
     ),
     Variable(
         "COSTGUARD_FORGE_TOKEN",
-        "Token of GitHub or GitLab by which `costguard exception ask` opens a pull request; without it the branch is "
-        "pushed, and nothing opened. Not in functions",
+        "Token of GitHub or GitLab by which `costguard exception ask` opens a pull request, and in `idle_gpu` a run "
+        "does for what was asked for in a chat; may write contents and pull requests of that repository alone",
         secret=True,
+    ),
+    Variable(
+        "COSTGUARD_FORGE_REPOSITORY",
+        "Repository of the policy on GitHub or GitLab in which runs of `idle_gpu` open changes of `exceptions.yaml`: "
+        "`https://HOST/OWNER/REPO`, or with the policy's folder `https://HOST/OWNER/REPO//FOLDER`",
+        "none",
     ),
     Variable(
         "COSTGUARD_AUDIT_DAYS",

@@ -73,15 +73,14 @@ def open_request(forge: Forge, token: str, branch: str, base: str, title: str, b
         owner = forge.project.partition("/")[0]
         where, asked = f"/repos/{forge.project}/pulls", {"title": title, "head": branch, "base": base, "body": body}
         listed, shown = urlencode({"head": f"{owner}:{branch}", "state": "open"}), "html_url"
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
     else:
         where = f"/projects/{quote(forge.project, safe='')}/merge_requests"
         asked = {"title": title, "source_branch": branch, "target_branch": base, "description": body}
         listed, shown = urlencode({"source_branch": branch, "state": "opened"}), "web_url"
-        headers = {"PRIVATE-TOKEN": token}
-    status, answer = _sent(forge, "POST", where, headers, json.dumps(asked).encode())
+    headers = headers_of(forge, token)
+    status, answer = sent(forge, "POST", where, headers, json.dumps(asked).encode())
     if status in _THERE:
-        status, listing = _sent(forge, "GET", f"{where}?{listed}", headers)
+        status, listing = sent(forge, "GET", f"{where}?{listed}", headers)
         answer = listing[0] if status < _OK and isinstance(listing, list) and listing else answer
     if status in _DENIED:
         message = f"{forge.kind}: the token may open no request in {forge.project}; grant it writing pull requests"
@@ -95,7 +94,19 @@ def open_request(forge: Forge, token: str, branch: str, base: str, title: str, b
     return url
 
 
-def _sent(forge: Forge, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> tuple[int, Any]:
+def headers_of(forge: Forge, token: str) -> dict[str, str]:
+    """What proves the token to that forge."""
+    if forge.kind == GITHUB:
+        return {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
+    return {"PRIVATE-TOKEN": token}
+
+
+def sent(forge: Forge, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> tuple[int, Any]:
+    """The status and the JSON of one answer, None where it is none.
+
+    Raises:
+        UnavailableError: no answer came.
+    """
     parts = urlsplit(forge.api)
     connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=_SECONDS)

@@ -6,7 +6,8 @@ whom a broken-off try did not. Nothing is held before one of them agreed who did
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,17 +15,21 @@ from costguard.cases import Case
 from costguard.cases.answering import Accepted, Refused, Vote, Weighed, person_id
 from costguard.cases.excepting import AgreementContext, AskPhase, ExceptionAsk, weigh_agreement
 from costguard.domain.answers import Answer, AnswerCode, AnswerKind, AnswerRef, Person
-from costguard.domain.errors import InvalidInputError
+from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.engine.answers.replies import reply, spoken
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.notices import OutboxNotice
 from costguard.engine.ledger.snoozes import Snooze
 from costguard.engine.notify.choices import is_clickable
+from costguard.policy.exceptions import ExceptionRequest, check_request
+from costguard.policy.model.ownership import channel_of
 from costguard.policy.model.policy import Policy
 from costguard.ports import Choice
 from costguard.report.notices.messages import answer_label
-from costguard.report.notices.policy import exception_asked, exception_asks
+from costguard.report.notices.policy import exception_asked, exception_asks, exception_opened
 from costguard.report.words.sentences import Language, phrase
+
+_LOG = logging.getLogger(__name__)
 
 
 def ask(
@@ -158,6 +163,57 @@ def open_asks(memory: Memory, resource: str, now: datetime) -> list[ExceptionAsk
     """What was asked for a resource, by its whole or its own id, and waits; of all where none is named."""
     found = [asked for asked in memory.exceptions.all() if asked.is_open(now)]
     return [one for one in found if not resource or resource in {one.ref_text, one.ref_text.rpartition(":")[2]}]
+
+
+_MOST_OPENED = 5  # a run, a dozen requests each
+
+
+def open_changes(
+    memory: Memory,
+    policy: Policy,
+    opens: Callable[[ExceptionRequest], str],
+    now: datetime,
+    language: Language = Language.EN,
+) -> int:
+    """Have a change of the policy's repository opened for each open question, and tell where it is; how many were.
+
+    `opens` may be called again for the same question: after a crash the change is found. What fails is tried by the
+    next run, as long as the question is open.
+    """
+    waiting = [asked for asked in open_asks(memory, "", now) if not asked.request]
+    done = 0
+    for asked in sorted(waiting, key=lambda one: one.asked_at)[:_MOST_OPENED]:
+        others = [one for one in policy.answers.approvers if one != person_id(asked.by)]
+        wanted = ExceptionRequest(
+            asked.ref_text, asked.owner or "-", asked.reason, ", ".join(others), asked.until, asked.by
+        )
+        try:
+            check_request(wanted, now, policy.longest_exception)
+            request = opens(wanted)
+        except (InvalidInputError, ProviderError) as err:
+            _LOG.warning("no change was opened for an exception", extra={"of": str(asked.of), "cause": str(err)})
+            continue
+        memory.outbox.enqueue(_opened(asked, request, policy, now, language))
+        memory.exceptions.opened(asked, request, now)
+        done += 1
+    return done
+
+
+def _opened(asked: ExceptionAsk, request: str, policy: Policy, now: datetime, language: Language) -> OutboxNotice:
+    worded = exception_opened(asked, request, policy.calendar.zone if policy.calendar else "UTC", language)
+    return OutboxNotice(
+        notice_id=f"exception-change-{asked.of.decision_id}",
+        decision_id="",
+        case_key="",
+        channel=channel_of(asked.owner, policy),
+        title=worded.title,
+        text=worded.text,
+        fields=worded.fields,
+        lines=worded.lines,
+        created_at=now,
+        next_attempt_at=now,
+        holds_until=asked.ends_at,
+    )
 
 
 def _close(memory: Memory, asked: ExceptionAsk, policy: Policy, status: str) -> None:

@@ -74,6 +74,18 @@ class ExceptionRepository:
 
         return until_uncontested(attempt, f"the exception of {ask.ref_text}")
 
+    def opened(self, ask: ExceptionAsk, request: str, now: datetime) -> None:
+        """Note where the change of the policy is that was opened for a question; whatever else came of it stays."""
+
+        def attempt() -> None:
+            known, version = self._read(ask.case_id)
+            if known is None or known.of != ask.of:
+                return
+            after = replace(known, request=request)
+            self._audit.commit([self._put(after, version)], _entry(after, f"opened {request}", now))
+
+        until_uncontested(attempt, f"the exception of {ask.ref_text}")
+
     def close(self, ask: ExceptionAsk, by: str, now: datetime) -> bool:
         """Take a question back; False where nothing could come of it any more."""
 

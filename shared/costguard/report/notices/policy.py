@@ -59,3 +59,11 @@ def exception_asks(asked: ExceptionAsk, zone: str, language: Language = Language
     """The question before an approver agrees by a button."""
     until = local_time(asked.until, zone, language)
     return phrase("asks_exception", language, resource=asked.ref_text, until=until)
+
+
+def exception_opened(asked: ExceptionAsk, request: str, zone: str, language: Language = Language.EN) -> Notice:
+    """Where the change of the policy is that would except it."""
+    until = local_time(asked.until, zone, language)
+    fields = ((label("why", language), clean(asked.reason)), (label("exception_request", language), clean(request)))
+    title = phrase("exception_opened", language, by=clean(asked.by), resource=asked.ref_text, until=until)
+    return Notice(title, fields, (phrase("exception_opened_means", language),))
