@@ -223,6 +223,40 @@ _DOING = (
         ),
     ),
     Bug(
+        "intent-audited-after-the-call",
+        (19,),
+        (
+            Edit(
+                _INTENTS,
+                "            self._audit.commit(operations, entry)\n        except",
+                "            self._store.transact(operations)\n        except",
+            ),
+            Edit(
+                _ACT,
+                "beside=[put], told=[entry])\n",
+                "beside=[put], told=[replace(entry, what=type(entry.what).INTENT, facts={'action': "
+                "{'action_id': sent.action.action_id}}), entry])\n",
+            ),
+        ),
+    ),
+    Bug(
+        "two-actions-for-a-subject",
+        (6,),
+        (
+            Edit(
+                _INTENTS,
+                "        if claimed is not None:\n            operations",
+                "        if False:\n            operations",
+            ),
+            Edit(
+                _ACT,
+                "hand, found, until, alone=alone) for one in actions]\n",
+                "hand, found, until, alone=alone) for one in "
+                "(*actions, *(replace(one, action_id=f'{one.action_id}-again') for one in actions))]\n",
+            ),
+        ),
+    ),
+    Bug(
         "second-claim-called-all-the-same",
         (6,),
         (

@@ -563,6 +563,21 @@ _CAPPING = (
         (Edit(_ADVANCE, " or kept_since_told(case, seen.kept_at)", ""),),
     ),
     Bug(
+        "cap-raced-inside-one-run",
+        (7,),
+        (
+            Edit(_CAPS, "_KEPT = timedelta(hours=48)", "_RACED = {}\n_KEPT = timedelta(hours=48)"),
+            Edit(
+                _CAPS,
+                "        reserved, version = self._read(guard, cap)\n        mine = next(",
+                "        reserved, version = self._read(guard, cap)\n"
+                "        run = getattr(self._store, '_store', self._store)\n"
+                "        reserved = _RACED.setdefault((run, guard, cap), reserved)\n"
+                "        mine = next(",
+            ),
+        ),
+    ),
+    Bug(
         "caps-of-other-runs-not-counted",
         (7,),
         (
