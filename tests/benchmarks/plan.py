@@ -44,7 +44,7 @@ idle_gpu:
 STOPS = """\
 version: 1
 mode: enforce
-notify: {default: "slack:#gpu"}
+notify: {default: "slack:#gpu", messages_per_day: 1000}
 accounts: [{cloud: aws, id: "%s", regions: [%s]}]
 idle_gpu:
   - name: research
