@@ -14,7 +14,8 @@ from tests.contract.ledger_fakes import CountingStore, fail
 from tests.scenario.stage import DAY, Stage, idle_machine
 
 from costguard.adapters.ledgers.open import open_ledger
-from costguard.domain.actions import Action, Outcome, Receipt
+from costguard.domain.actions import Action, Outcome, Receipt, Verb
+from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.ledger.audit.verify import verify
@@ -181,3 +182,15 @@ def test_an_outcome_is_kept_where_its_case_was_moved_during_the_call(stage: Stag
     intents = [one for case in cases for one in stage.memory.intents.for_case(case.case_id)]
     assert [intent.outcome for intent in intents] == [Outcome.ACCEPTED]
     assert verify(store).problems == ()
+
+
+def test_a_try_whose_outcome_nobody_knew_is_settled_with_the_one_that_was_seen(stage: Stage) -> None:
+    """Only what was climbed at the first try is found by the name of its decision: here an earlier one is open."""
+    stage.executor.fails_before = OutcomeUnknownError("lost", operation="StopInstances")
+    stage.day(1)
+    stage.executor.fails_before = None
+    stage.days((2, 3, 4))
+    cases = [case for case in stage.memory.cases.active("idle_gpu") if case.climbed_at(Verb.STOP) is not None]
+    tries = [stage.memory.intents.for_case(case.case_id) for case in cases]
+    assert max(map(len, tries)) == 2
+    assert all(intent.settled for intents in tries for intent in intents)
