@@ -328,6 +328,18 @@ _SPARED = (
         settings=True,
     ),
     Bug(
+        "use-after-its-notice-is-no-end",
+        (15,),
+        (
+            Edit(
+                "costguard.cases.remediation",
+                " or seen.finding.reason.code is ReasonCode.NET_UNATTACHED_YET:",
+                ":",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
         "use-that-a-last-look-saw-is-forgotten",
         (18,),
         (

@@ -184,6 +184,15 @@ def _capped(random: Random, seed: int) -> Scenario:
     )
 
 
+def _raced(random: Random, seed: int) -> Scenario:
+    """A cap for one, and runs side by side that see another half of the fleet each: no two plan the same."""
+    machines = tuple(machine("aws", region, region) for region in ("us-east-1", "eu-west-1"))
+    rule = replace(_LADDER, stop=6, terminate=None, actions=1)
+    kinds = (Fault.DENIED, Fault.THROTTLED)
+    story = _story(random, seed, machines, rule=rule, hours=12, runs=4, beside=3, kinds=kinds, rate=0.3)
+    return replace(story, ports=frozenset({Port.LISTING}), switch_rate=0.8)
+
+
 def _half_listed(random: Random, seed: int) -> Scenario:
     """Listings that end early, repeat themselves, are denied or leave machines out."""
     kinds = (Fault.TRUNCATED, Fault.REPEATING_TOKEN, Fault.MISSING, Fault.DENIED, Fault.DUPLICATED)
@@ -269,5 +278,5 @@ def _paused(random: Random, seed: int) -> Scenario:
 
 _KINDS: tuple[Callable[[Random, int], Scenario], ...] = (
     *(_doubt, _doubt, _doubt, _owner, _owner, _spoken, _spoken, _unanswered),
-    *(_capped, _capped, _half_listed, _changed, _again, _copies, _copies, _silent, _paused),
+    *(_capped, _capped, _raced, _half_listed, _changed, _again, _copies, _copies, _silent, _paused),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from random import Random
 
 from tests.simulation.faults import DRAWN, Fault, Port
@@ -169,6 +170,52 @@ def _spare(random: Random, seed: int) -> SettingsStory:
     )
 
 
+def _used_once(random: Random, seed: int) -> SettingsStory:
+    """An address that only a last look sees in use: attached just before it, and taken off before the next run."""
+    rule = NetRuleSpec(
+        "addresses",
+        forbid=("unattached_public_address",),
+        mend=("release_address",),
+        unattached=random.choice((24, 48)),
+        wait=6,
+        actions=5,
+    )
+    runs = 10
+    attached = (
+        (START + 12 * n * HOUR + timedelta(seconds=12 * random.random()), SettingDeed.ATTACH) for n in range(runs)
+    )
+    taken_off = ((START + (12 * n + 6) * HOUR, SettingDeed.DETACH) for n in range(runs))
+    return SettingsStory(
+        seed=seed,
+        cloud=random.choice(CLOUDS),
+        policy=SettingsVersion(networks=(rule,)),
+        deliveries=every(12, runs, NETWORKS),
+        network=NetSpec(spares=random.choice((1, 2))),
+        fault_rate=0.0,
+        kinds=frozenset(),
+        deeds=tuple(
+            sorted(one for pair in zip(attached, taken_off, strict=True) if random.random() < 0.4 for one in pair)
+        ),
+        quiet_runs=random.choice((0, 8)),
+    )
+
+
+def _rotated(random: Random, seed: int) -> SettingsStory:
+    """Keys that people rotate, by themselves or by a period, while a run has planned to change just that."""
+    return SettingsStory(
+        seed=seed,
+        cloud=random.choice(CLOUDS),
+        policy=calm_policy(random, KEYS),
+        deliveries=every(12, 6, KEYS, beside=random.choice((0, 1))),
+        keys=drawn_keys(random),
+        fault_rate=random.choice((0.1, 0.3)),
+        kinds=frozenset({Fault.OWNER}),
+        ports=frozenset({Port.DETAILS, Port.LISTING, Port.LOAD}),
+        switch_rate=random.choice((0.0, 0.3)),
+        quiet_runs=random.choice((0, 3)),
+    )
+
+
 def _word(random: Random, seed: int) -> SettingsStory:
     """Somebody snoozes, pauses or takes back just as something is done, or rotates a key that was announced."""
     guard = random.choice((KEYS, NETWORKS, NETWORKS))
@@ -237,6 +284,8 @@ _CLOSE_UPS: tuple[Callable[[Random, int], SettingsStory], ...] = (
     _two_ways,
     _nobody_there,
     _spare,
+    _used_once,
+    _rotated,
     _word,
     _rule_change,
     _taken_back,

@@ -87,6 +87,15 @@ def test_nothing_else_opens_a_case(changes: dict[str, Any]) -> None:
     assert advance_remediation(None, seen(**changes)).case is None
 
 
+def test_an_address_that_was_used_after_its_notice_is_told_of_anew() -> None:
+    """Seen in use by a last look alone: no run finds it as asked, only not without use for long enough."""
+    counting = found(Verdict.UNMEASURED, ReasonCode.NET_UNATTACHED_YET)
+    ended = advance_remediation(told(), seen(finding=counting, mend=None))
+    assert ended.case is not None
+    assert (ended.case.status, code_of(ended)) == (CaseStatus.CLOSED, ReasonCode.NET_UNATTACHED_YET)
+    assert advance_remediation(ended.case, seen()).wants is Verb.WARN
+
+
 def test_what_the_policy_allows_nothing_about_is_told_once_and_stays() -> None:
     case = replace(opened(mend=None), rung=1, climbed=(WARNED,), since=NOW - 9 * DAY)
     step = advance_remediation(case, seen(mend=None))

@@ -156,8 +156,8 @@ def _ending(case: Case, seen: RemediationSeen) -> Reason | None:
         return Reason(ReasonCode.RULE_GONE, {"rule": case.rule})
     if seen.rule.mode is not case.mode:
         return Reason(ReasonCode.MODE_CHANGED, {"mode": seen.rule.mode.name.lower()})
-    if seen.finding.verdict is Verdict.EXEMPT:
-        return seen.finding.reason
+    if seen.finding.verdict is Verdict.EXEMPT or seen.finding.reason.code is ReasonCode.NET_UNATTACHED_YET:
+        return seen.finding.reason  # of an address whose count began anew, which is used again: it is told of anew
     if seen.finding.verdict is Verdict.COMPLIANT:
         return Reason(ReasonCode.AS_ASKED)
     return None
