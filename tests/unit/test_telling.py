@@ -136,7 +136,7 @@ def test_what_a_plan_asks_of_the_ledger_for_its_cases_takes_requests_by_the_hund
     views = notice_views(memory, cases, START)
     assert (len(views), requests(store)) == (249, 3)
     assert claim_views(memory, cases, views) == {}
-    assert requests(store) == 1  # of the one decision that has no notice
+    assert requests(store) == 2  # of the one decision that has no notice: under its id, and then by its case
     decisions = [case.decision_id for case in cases]
     assert (list(memory.approvals.valid_among(decisions, START)), requests(store)) == (["decision-007"], 3)
     assert list(memory.approvals.valid_among(decisions, START + DAY)) == []
