@@ -265,7 +265,7 @@ def run_function(
         UnavailableError: no instance, or no key, was seen while something could not be read; all the rest was done.
     """
     from costguard.engine.guards.registry import runner_of
-    from costguard.engine.notify.delivery import DIGEST, tell_of_overdue_digest
+    from costguard.engine.notify.delivery import DIGEST
     from costguard.engine.policy.in_force import named, policy_figures, tell_of_policy
 
     runner = None if guard == DIGEST else runner_of(guard)
@@ -284,18 +284,12 @@ def run_function(
 
                 told["audit_pruned"] = prune(memory.store, timedelta(settings.audit_days), clock.now()).entries
             return {**told, **policy_figures(found)}
-        from costguard.engine.notify.retention import empty_old_notices
         from costguard.engine.run.run import run_guard
 
         with _under(found, settings, guard, memory, clock, deadline) as world:
             tell_of_policy(memory, found, settings.language, clock.now())
             done = run_guard(world, run_id, deadline=deadline)
-            tell_of_overdue_digest(memory, clock.now())
-            empty_old_notices(memory.store, timedelta(settings.notice_days), clock.now())
-            if settings.forge_repository:  # which of the functions has it says its function.yaml
-                from costguard.connections.changes import open_changes_asked
-
-                open_changes_asked(settings, memory, found.policy, clock, deadline)
+            _beside_a_run(settings, memory, found.policy, clock, deadline)
             plan = done.report.plan
             blind = runner.blind(plan) if plan is not None else ""
             if blind:
@@ -312,8 +306,6 @@ def open_phase(
 
     Without `may_act` no executor is built, whatever the policy says.
     """
-    from costguard.engine.notify.delivery import tell_of_overdue_digest
-    from costguard.engine.notify.retention import empty_old_notices
     from costguard.engine.policy.in_force import named, tell_of_policy
 
     memory = open_memory(settings)
@@ -322,10 +314,22 @@ def open_phase(
         memory = named(memory, found)
         if first:
             tell_of_policy(memory, found, settings.language, clock.now())
-            tell_of_overdue_digest(memory, clock.now())
-            empty_old_notices(memory.store, timedelta(settings.notice_days), clock.now())
+            _beside_a_run(settings, memory, found.policy, clock, deadline)
         with _under(found, settings, guard, memory, clock, deadline, may_act=may_act) as world:
             yield world
+
+
+def _beside_a_run(settings: Settings, memory: Memory, policy: Policy, clock: Clock, deadline: datetime | None) -> None:
+    """What every run does besides: a digest that is overdue, notices of long ago, changes that people asked for."""
+    from costguard.engine.notify.delivery import tell_of_overdue_digest
+    from costguard.engine.notify.retention import empty_old_notices
+
+    tell_of_overdue_digest(memory, clock.now())
+    empty_old_notices(memory.store, timedelta(settings.notice_days), clock.now())
+    if settings.forge_repository:  # which of the functions has it says its function.yaml
+        from costguard.connections.changes import open_changes_asked
+
+        open_changes_asked(settings, memory, policy, clock, deadline)
 
 
 def _under(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -19,6 +21,7 @@ from tests.builders import NOW, case, policy
 from cloudstand.clock import MovedClock
 from costguard.adapters.ledgers import open_ledger
 from costguard.adapters.policy_sources.forges import Forge
+from costguard.bootstrap import open_phase
 from costguard.cases.excepting import ExceptionAsk
 from costguard.connections.changes import LEAST_TIME, open_changes_asked, opener, repository_of
 from costguard.domain.errors import AccessDeniedError, InvalidInputError
@@ -26,7 +29,7 @@ from costguard.engine.answers.excepting import open_changes
 from costguard.engine.ledger.memory import Memory
 from costguard.policy.exceptions import ExceptionRequest, with_exception
 from costguard.policy.model.policy import AnswerTerms, Policy
-from costguard.settings import Secret, Settings
+from costguard.settings import Secret, Settings, load_settings
 
 WRITTEN = (
     "# agreed\n- {resource: i-9, owner: vision, reason: demo, approver: finops, expires: '2026-12-01T00:00:00Z'}\n"
@@ -272,3 +275,26 @@ def test_the_policys_folder_stands_behind_two_strokes(memory: Memory) -> None:
     assert repository_of(settings) == (Forge("github", "https://api.github.com", "acme/gpu"), "policies/gpu")
     late: Policy = UNDER
     assert open_changes_asked(settings, memory, late, MovedClock(NOW), NOW + LEAST_TIME / 2) == 0, "no time is left"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_first_phase_of_a_run_in_phases_opens_changes_as_a_whole_run_does(tmp_path: Path, *, first: bool) -> None:
+    """It is asked by a setting that is wrong: that is said, and nothing else comes of it."""
+    written = "version: 1\naccounts: [{cloud: aws, id: '111122223333', regions: [us-east-1]}]\nidle_gpu: [{name: a}]\n"
+    (tmp_path / "costguard.yaml").write_text(written, encoding="utf-8")
+    settings = replace(
+        load_settings({"COSTGUARD_POLICY": str(tmp_path / "costguard.yaml")}),
+        ledger=Secret(f"sqlite:///{tmp_path / 'ledger.db'}"),
+        forge_repository="https://nowhere.test/acme/gpu",
+    )
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger("costguard.connections.changes")
+    log.addHandler(handler)
+    try:
+        with open_phase(settings, "idle_gpu", None, MovedClock(NOW), first=first, may_act=False):
+            pass
+    finally:
+        log.removeHandler(handler)
+    assert said == (["no change is opened for exceptions"] if first else [])
