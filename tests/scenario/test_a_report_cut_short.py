@@ -170,12 +170,13 @@ def test_warnings_claimed_and_never_written_are_told_an_hour_later(
         raise Killed
 
     dying = InterferingStore(ledger.store)
-    dying.before_writes.extend([*(lambda: None for _ in MACHINES), killed])  # after the claims
+    dying.before_writes.extend([lambda: None, killed])  # after the claims, which are one write
     stage.memory = Memory.over(dying)
     with pytest.raises(Killed):
         told(None)
     stage.memory = ledger
     assert {stage.case(name).phase for name in MACHINES} == {Phase.CLAIMED}
+    assert (mailbox.messages, waiting(stage)) == ([], 0)
 
     for later in (10 * MINUTE, HOUR + MINUTE, HOUR + 10 * MINUTE):
         told_up_to(stage, tmp_path, later)(None)

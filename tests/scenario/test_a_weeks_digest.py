@@ -13,12 +13,23 @@ from tests.scenario.stage import DAY, START, Stage, idle_machine
 from cloudstand.world import workload
 from costguard.adapters.object_stores.folder import FolderStore
 from costguard.domain.errors import UnavailableError
-from costguard.engine.digest import DigestRun, Means, digest_summary, look_now, plan_digest, report_facts, run_digest
+from costguard.engine.digest import (
+    DigestRun,
+    FirstPage,
+    Means,
+    digest_summary,
+    look_now,
+    plan_digest,
+    report_facts,
+    run_digest,
+    run_first,
+)
 from costguard.engine.ledger.runs import LookRepository
 from costguard.guards.rules.common import Selector
 from costguard.policy.model.policy import Owner
 from costguard.report.charts.values import Chart
 from costguard.report.facts import days_shown
+from costguard.report.notices.machines import Notice
 from costguard.report.page.page import Drawing
 from costguard.report.words.sentences import Language
 
@@ -104,6 +115,21 @@ def test_the_same_digest_is_told_once(stage: Stage) -> None:
 
     assert again.duplicate
     assert stage.mailbox.messages == []
+
+
+def test_the_first_digest_is_one_page_kept_and_told_to_all_once(stage: Stage, tmp_path: Path) -> None:
+    means = Means(Drawing(lambda _: ""), None, FolderStore(tmp_path / "reports"))
+    first = FirstPage("<!doctype html>", lambda kept: Notice("Day one", (), (kept.page,)), {"idle": 1})
+    world = (stage.memory, stage.policy, stage.mailbox, stage.clock)
+
+    done = run_first(*world, "day-one", means, first)
+    again = run_first(*world, "day-one", means, first)
+
+    (message,) = stage.mailbox.messages
+    assert (message.channel, message.title) == ("slack:#gpu-costs", "Day one")
+    assert Path(done.kept.page).read_text(encoding="utf-8") == first.page
+    assert done.kept.page in message.text
+    assert (digest_summary(done)["idle"], again.duplicate) == (1, True)
 
 
 def test_a_digest_cut_short_is_finished_and_nobody_hears_it_twice(stage: Stage) -> None:
