@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.builders import usd
 
@@ -314,6 +314,7 @@ def test_the_shape_of_a_week_needs_three_of_them_and_one_odd_day_makes_none() ->
     hours=st.integers(0, 719),
     surging=st.booleans(),
 )
+@example(history=[1.0, *[0.0] * 20], burn=-1.0, hours=0, surging=True)
 @settings(max_examples=30, deadline=None)
 def test_no_forecast_is_below_what_is_spent_and_the_bounds_hold_it(
     history: list[float], burn: float, hours: int, *, surging: bool

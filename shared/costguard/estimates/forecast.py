@@ -162,8 +162,8 @@ def _coming(
     expected = sum(a_day[max((day.day - first).days, 0)] * length / _HOURS_A_DAY for day, length in days)
     high = 0.0
     if surge is not None:
-        expected = (1 - _SURGE_WEIGHT) * expected + _SURGE_WEIGHT * surge * left
-        high = surge * left
+        high = max(surge, 0.0) * left  # credits make a burn negative, and take nothing off what is due
+        expected = (1 - _SURGE_WEIGHT) * expected + _SURGE_WEIGHT * high
     spread = half_width(tries.shares, tries.days, horizon) * max(expected, fmean(past) * left / _HOURS_A_DAY)
     return _Ahead(
         expected,
