@@ -238,7 +238,7 @@ def _after_notice(judged: Judged, verb: Verb, since: datetime, hours: int) -> st
 
 def surprises(judged: Judged) -> str:
     """Rule 15: what takes a machine away comes at an hour at which people can do something about it."""
-    if judged.effect.verb is Verb.TERMINATE and not judged.machine.spec.one_time_spot:
+    if judged.effect.verb is not Verb.STOP and not judged.machine.spec.one_time_spot:  # copies surprise nobody
         return ""
     at = judged.effect.at
     found = [nobody_looks(moment, judged.version) for moment in (at - SKEW, at, at + SKEW)]
