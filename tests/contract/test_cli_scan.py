@@ -181,6 +181,17 @@ def test_the_first_digest_is_that_page(cli: Cli, monkeypatch: pytest.MonkeyPatch
     assert all(figure in page.read_text("utf-8") for _, figure in notice["fields"])
 
 
+def test_a_first_digest_that_nobody_would_get_is_refused_before_anything_is_read(cli: Cli) -> None:
+    written = cli.folder / "policy.yaml"
+    written.write_text("version: 1\nidle_gpu: [{name: all}]\n", "utf-8")
+
+    told = cli("digest", "--first", "--policy", str(written))
+
+    assert told.status == Exit.BAD_INPUT
+    assert "no default channel" in told.err
+    assert not (cli.folder / "ledger.db").exists(), "nothing was begun"
+
+
 def test_a_declared_discount_is_on_the_page(cli: Cli) -> None:
     text = "version: 1\nidle_gpu: [{name: all}]\nprices: [{cloud: aws, discount: 30%}]\n"
     written, page = cli.folder / "policy.yaml", cli.folder / "waste.html"

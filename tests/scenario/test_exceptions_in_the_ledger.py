@@ -329,3 +329,15 @@ def test_the_ledger_takes_no_agreement_of_who_asked(notebook: Stage) -> None:
     assert after == question(notebook)
     assert not after.votes
     assert not notebook.memory.snoozes.active(now)
+
+
+def test_a_keep_that_came_at_the_last_moment_and_lasts_longer_is_not_cut_short(notebook: Stage) -> None:
+    """It was said after the word was weighed: the owner was told that nothing is done before its end."""
+    assert asked(notebook) is AnswerCode.EXCEPTION_ASKED
+    now = notebook.clock.now()
+    longer = answers.snooze(notebook.memory, notebook.ref(), 2 * MONTH, "pat", "release", now)
+
+    after = notebook.memory.exceptions.agree(question(notebook), Vote("slack:T01/U0KIM", now, now + DAY), "kim", now)
+
+    assert after is None
+    assert notebook.memory.snoozes.active(now)[str(notebook.ref())].until == longer.until
