@@ -15,7 +15,7 @@ from costguard.domain.savings import SavingsReport
 from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.engine.ledger.learned import ShadowRepository
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.notices import OutboxNotice, news
 from costguard.engine.ledger.runs import DigestRecord, LookRepository
 from costguard.engine.notify.delivery import DIGEST, deliver_due
 from costguard.engine.policy.in_force import decided_by
@@ -339,16 +339,5 @@ def _main_chart(facts: ReportFacts, language: Language) -> Chart | None:
 
 
 def _notice(one: ToTell, run_id: str, now: datetime) -> OutboxNotice:
-    return OutboxNotice(
-        notice_id=f"{DIGEST}/{run_id}/{one.channel}/{one.owner}",
-        decision_id="",
-        case_key=DIGEST,
-        channel=one.channel,
-        title=one.notice.title,
-        text=one.notice.text,
-        fields=one.notice.fields,
-        lines=one.notice.lines,
-        created_at=now,
-        next_attempt_at=now,
-        holds_until=now + _HOLDS,
-    )
+    notice_id = f"{DIGEST}/{run_id}/{one.channel}/{one.owner}"
+    return news(notice_id, one.channel, one.notice, now, case_key=DIGEST, holds_until=now + _HOLDS)

@@ -18,7 +18,7 @@ from costguard.domain.answers import Answer, AnswerCode, AnswerKind, AnswerRef, 
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.engine.answers.replies import reply, spoken
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.notices import OutboxNotice, news
 from costguard.engine.ledger.snoozes import Snooze
 from costguard.engine.notify.choices import is_clickable
 from costguard.policy.exceptions import ExceptionRequest, check_request
@@ -71,20 +71,8 @@ def _asking(asked: ExceptionAsk, policy: Policy, now: datetime, language: Langua
     for notice_id, channel in channels.items():
         clickable = is_clickable(policy, channel)
         worded = exception_asked(asked, zone, language, clickable=clickable)
-        yield OutboxNotice(
-            notice_id=notice_id,
-            decision_id="",
-            case_key="",
-            channel=channel,
-            title=worded.title,
-            text=worded.text,
-            fields=worded.fields,
-            lines=worded.lines,
-            created_at=now,
-            next_attempt_at=now,
-            holds_until=asked.ends_at,
-            choices=(approve,) if clickable else (),
-        )
+        choices = (approve,) if clickable else ()
+        yield news(notice_id, channel, worded, now, holds_until=asked.ends_at, choices=choices)
 
 
 def agree(
@@ -201,19 +189,8 @@ def open_changes(
 
 def _opened(asked: ExceptionAsk, request: str, policy: Policy, now: datetime, language: Language) -> OutboxNotice:
     worded = exception_opened(asked, request, policy.calendar.zone if policy.calendar else "UTC", language)
-    return OutboxNotice(
-        notice_id=f"exception-change-{asked.of.decision_id}",
-        decision_id="",
-        case_key="",
-        channel=channel_of(asked.owner, policy),
-        title=worded.title,
-        text=worded.text,
-        fields=worded.fields,
-        lines=worded.lines,
-        created_at=now,
-        next_attempt_at=now,
-        holds_until=asked.ends_at,
-    )
+    channel = channel_of(asked.owner, policy)
+    return news(f"exception-change-{asked.of.decision_id}", channel, worded, now, holds_until=asked.ends_at)
 
 
 def _close(memory: Memory, asked: ExceptionAsk, policy: Policy, status: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
+from typing import Protocol
 
 from costguard.cases import Announced
 from costguard.domain.errors import NoticeError
@@ -88,6 +89,53 @@ class OutboxNotice:
     def is_claimed_as(self, claimed: OutboxNotice) -> bool:
         """Whether it still is as somebody claimed it."""
         return self.state is NoticeState.PENDING and self.claimed_until == claimed.claimed_until
+
+
+class Worded(Protocol):
+    """The words of a message, as `report` makes them."""
+
+    @property
+    def title(self) -> str:
+        """One line."""
+
+    @property
+    def text(self) -> str:
+        """All of it, for channels that show nothing else."""
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """Names and what they are."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What stands below."""
+
+
+def news(
+    notice_id: str,
+    channel: str,
+    worded: Worded,
+    now: datetime,
+    *,
+    case_key: str = "",
+    holds_until: datetime | None = None,
+    choices: tuple[Choice, ...] = (),
+) -> OutboxNotice:
+    """A notice that is about no decision: nothing waits for its delivery. It may be sent from `now` on."""
+    return OutboxNotice(
+        notice_id=notice_id,
+        decision_id="",
+        case_key=case_key,
+        channel=channel,
+        title=worded.title,
+        text=worded.text,
+        fields=worded.fields,
+        lines=worded.lines,
+        created_at=now,
+        next_attempt_at=now,
+        holds_until=holds_until,
+        choices=choices,
+    )
 
 
 def claimed(notice: OutboxNotice, now: datetime) -> OutboxNotice:

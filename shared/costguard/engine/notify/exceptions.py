@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.notices import OutboxNotice, news
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.common import Mode, Selector
 from costguard.policy.model.ownership import channel_of
@@ -39,19 +39,8 @@ def ending_exceptions(world: RunContext, findings: Iterable[Finding] = ()) -> It
         if each.expires_at > now + ENDING or lasting.get((digest_of(each.owns), each.owner), now) > each.expires_at:
             continue
         worded = exception_ends(each, zone, Language(world.language))
-        yield OutboxNotice(
-            notice_id=f"exception-ends-{digest_of(each)[:32]}",
-            decision_id="",
-            case_key="",
-            channel=channel_of(each.owner, policy),
-            title=worded.title,
-            text=worded.text,
-            fields=worded.fields,
-            lines=worded.lines,
-            created_at=now,
-            next_attempt_at=now,
-            holds_until=each.expires_at,
-        )
+        notice_id, channel = f"exception-ends-{digest_of(each)[:32]}", channel_of(each.owner, policy)
+        yield news(notice_id, channel, worded, now, holds_until=each.expires_at)
 
 
 def _of_the_ledger(findings: Iterable[Finding]) -> Iterator[Exemption]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from costguard.engine.ledger.notices import NoticeState, OutboxNotice
+from costguard.engine.ledger.notices import NoticeState, OutboxNotice, news
 from costguard.engine.run.run_context import RunContext, rollout_now
 from costguard.planning.rollout import REST, RolloutStanding
 from costguard.policy.model.ownership import channel_of
@@ -38,15 +38,4 @@ def _announced(world: RunContext, standing: RolloutStanding, channel: str, now: 
     refused = world.memory.outbox.get(standing.notice_id)
     if refused is not None and refused.state is NoticeState.DEAD:
         world.memory.outbox.revive(standing.notice_id, now)  # people repair channels; each run asks once more
-    return OutboxNotice(
-        notice_id=standing.notice_id,
-        decision_id="",
-        case_key="",
-        channel=channel,
-        title=worded.title,
-        text=worded.text,
-        fields=worded.fields,
-        lines=worded.lines,
-        created_at=now,
-        next_attempt_at=now,
-    )
+    return news(standing.notice_id, channel, worded, now)

@@ -19,7 +19,7 @@ from costguard.domain.errors import (
 )
 from costguard.engine.ledger.audit.audit import AuditWhat
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.notices import OutboxNotice
+from costguard.engine.ledger.notices import news
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.judge import BudgetStatus
 from costguard.guards.budget.rules import BudgetRule, BudgetStep, StepKind, period_at
@@ -301,20 +301,8 @@ def _say(
     tell = asked.status.rule.tell if asked.status is not None else ()
     for number, address in enumerate(tell or tuple(filter(None, (world.policy.default_channel,)))):
         announced = state.announced if word is FreezeWord.ANNOUNCED and number == 0 else ""
-        world.memory.outbox.enqueue(
-            OutboxNotice(
-                notice_id=announced or f"freeze-{one.name}-{once}-{word.value}/{address}",
-                decision_id="",
-                case_key=f"budget/freeze/{one.name}",
-                channel=address,
-                title=worded.title,
-                text=worded.text,
-                fields=worded.fields,
-                lines=worded.lines,
-                created_at=now,
-                next_attempt_at=now,
-            )
-        )
+        notice_id = announced or f"freeze-{one.name}-{once}-{word.value}/{address}"
+        world.memory.outbox.enqueue(news(notice_id, address, worded, now, case_key=f"budget/freeze/{one.name}"))
 
 
 def _word(before: FreezeState, after: FreezeState, wants: FreezeWants | None) -> FreezeWord | None:
